@@ -1,0 +1,1 @@
+//! The custom resources and their conversion into model types.

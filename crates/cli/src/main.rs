@@ -1,0 +1,3 @@
+//! The program karpenter.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Time as an argument: the wall clock and the virtual one.

@@ -1,0 +1,1 @@
+//! Decides which nodes may go, and in what order.

@@ -1,0 +1,1 @@
+//! The Kubernetes API in memory: a tower service under the ordinary kube client, and over HTTPS.

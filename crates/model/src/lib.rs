@@ -1,0 +1,1 @@
+//! Quantities, requirements, taints, instance types and the cluster snapshot: plain values.

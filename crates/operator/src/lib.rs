@@ -1,0 +1,1 @@
+//! Settings parsed once, wiring of the controllers, leader lease, health and metrics.

@@ -1,0 +1,1 @@
+//! What the controllers ask of a cloud.

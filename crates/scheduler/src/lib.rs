@@ -1,0 +1,1 @@
+//! Places pods: a snapshot and a round in, a plan out.

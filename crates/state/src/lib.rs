@@ -1,0 +1,1 @@
+//! One index of the cluster, fed by watches, publishing snapshots.

@@ -1,0 +1,1 @@
+//! Builders and harnesses that tests of several crates share.

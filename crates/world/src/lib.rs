@@ -1,0 +1,1 @@
+//! A simulated cluster around the production controllers: kubelets, binder, workloads, clock, seed, faults, checkers.

@@ -1,0 +1,3 @@
+//! Generation, tidy checks and release chores.
+
+fn main() {}
