@@ -30,15 +30,13 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that starts at a chosen moment and follows tokio's timer, optionally faster.
+/// A clock that starts at a chosen moment and follows tokio's timer.
 ///
 /// Must be created inside a tokio runtime whose time is the time to follow.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualClock {
     origin: Timestamp,
     started: Instant,
-    /// How many virtual seconds pass for each second of tokio's timer.
-    speed: u32,
 }
 
 impl VirtualClock {
@@ -49,26 +47,15 @@ impl VirtualClock {
         Self {
             origin,
             started: Instant::now(),
-            speed: 1,
-        }
-    }
-
-    /// The same clock, running `speed` times as fast as tokio's timer.
-    pub fn with_speed(self, speed: u32) -> Self {
-        Self {
-            speed: speed.max(1),
-            ..self
         }
     }
 }
 
 impl Clock for VirtualClock {
     fn now(&self) -> Timestamp {
-        let elapsed = self.started.elapsed().saturating_mul(self.speed);
+        let elapsed = self.started.elapsed();
         let elapsed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::MAX);
-        self.origin
-            .saturating_add(elapsed)
-            .unwrap_or(Timestamp::MAX)
+        self.origin.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
     }
 }
 
@@ -84,12 +71,5 @@ mod tests {
         assert_eq!(clock.now(), VirtualClock::EPOCH);
         tokio::time::sleep(Duration::from_secs(90)).await;
         assert_eq!(clock.now().to_string(), "2026-01-01T00:01:30Z");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_fast_clock_multiplies_what_passes() {
-        let clock = VirtualClock::starting_at(VirtualClock::EPOCH).with_speed(10);
-        tokio::time::sleep(Duration::from_secs(6)).await;
-        assert_eq!(clock.now().to_string(), "2026-01-01T00:01:00Z");
     }
 }
