@@ -1,1 +1,7 @@
 //! The Kubernetes API in memory: a tower service under the ordinary kube client, and over HTTPS.
+
+pub mod managed_fields;
+pub mod patch;
+pub mod registry;
+pub mod schema;
+pub mod types;

@@ -1,0 +1,24 @@
+//! The four ways to change part of an object: JSON patch, merge patch, strategic merge patch, server-side apply.
+//!
+//! All are pure: they take the stored object and give the new one. `managed_fields` records who did it.
+
+mod apply;
+mod json;
+mod merge;
+mod strategic;
+
+pub use apply::{ApplyError, ApplyOptions, Conflict, apply};
+pub use json::json;
+pub use merge::merge;
+pub use strategic::strategic;
+
+/// Why a patch cannot be applied. The server answers these with 400 or 422.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatchError {
+    /// The patch is not of the right form: 400 BadRequest.
+    #[error("{0}")]
+    Malformed(String),
+    /// The patch is well formed but does not fit the object: 422 Invalid.
+    #[error("{0}")]
+    Unprocessable(String),
+}
