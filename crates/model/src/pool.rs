@@ -1,0 +1,65 @@
+//! A pool: what kind of nodes may be launched, how many, and how they may go.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    Labels, budget::Budget, ids::PoolName, node::NodeClassRef, requirements::Requirements, resources::Resources,
+    taint::Taint,
+};
+
+/// When consolidation looks at a pool's nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsolidationPolicy {
+    WhenEmpty,
+    WhenEmptyOrUnderutilized,
+    Balanced,
+}
+
+/// How a pool's nodes may be disrupted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disruption {
+    pub policy: ConsolidationPolicy,
+    /// `None` means never.
+    pub consolidate_after: Option<SignedDuration>,
+    /// `Err` when a budget cannot be read; then nothing is allowed.
+    pub budgets: Result<Vec<Budget>, String>,
+}
+
+/// What every claim of the pool starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Template {
+    pub labels: Labels,
+    pub annotations: Labels,
+    /// The template's requirements and labels together.
+    pub requirements: Requirements,
+    pub taints: Vec<Taint>,
+    pub startup_taints: Vec<Taint>,
+    pub class: NodeClassRef,
+    pub expire_after: Option<SignedDuration>,
+    pub termination_grace: Option<SignedDuration>,
+}
+
+/// A node pool as decisions see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    pub name: PoolName,
+    pub uid: String,
+    /// Static drift hash of the template.
+    pub hash: String,
+    pub template: Template,
+    pub disruption: Disruption,
+    pub limits: Resources,
+    /// Zero when the pool does not say.
+    pub weight: i32,
+    /// Set on static pools, which do not take part in pod-driven provisioning.
+    pub replicas: Option<i64>,
+    /// Condition Ready is True.
+    pub ready: bool,
+    pub deleting: Option<Timestamp>,
+}
+
+impl Pool {
+    pub fn is_static(&self) -> bool {
+        self.replicas.is_some()
+    }
+}
