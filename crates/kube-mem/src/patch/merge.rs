@@ -4,7 +4,9 @@ use serde_json::{Map, Value};
 
 /// Merges objects key by key, removes a key on null, replaces everything else.
 pub fn merge(target: &Value, patch: &Value) -> Value {
-    let Value::Object(changes) = patch else { return patch.clone() };
+    let Value::Object(changes) = patch else {
+        return patch.clone();
+    };
     let mut merged = target.as_object().cloned().unwrap_or_else(Map::new);
     for (key, change) in changes {
         if change.is_null() {

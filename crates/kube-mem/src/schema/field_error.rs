@@ -52,7 +52,11 @@ impl fmt::Display for FieldError {
 
 /// The 422 answer to an object with these errors.
 pub fn invalid_status(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Value {
-    let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+    let qualified = if group.is_empty() {
+        kind.to_owned()
+    } else {
+        format!("{kind}.{group}")
+    };
     let mut texts: Vec<String> = Vec::new();
     for error in errors {
         let text = error.to_string();

@@ -24,7 +24,9 @@ pub struct CrdSchema {
 impl CrdSchema {
     /// Compiles an entry of a CRD's `spec.versions`.
     pub fn compile(_version: &Value) -> Result<CrdSchema, SchemaError> {
-        Ok(CrdSchema { types: TypeSchema::deduced() })
+        Ok(CrdSchema {
+            types: TypeSchema::deduced(),
+        })
     }
 
     /// Removes fields that the schema does not know and gives their paths.
