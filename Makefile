@@ -1,0 +1,67 @@
+# The commands of this project. `make run` and `make test` need nothing but Rust, Go, kubectl and openssl;
+# what else they use they build or install themselves, once, under the user's cache.
+
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+export CARGO_TARGET_DIR ?= $(CACHE)/karpenter-rust/target
+TOOLS := $(CACHE)/karpenter-rust/tools
+export PATH := $(TOOLS)/bin:$(PATH)
+
+CONTROL_PLANE := tools/control-plane
+NEXTEST := cargo nextest run --cargo-quiet
+SEEDS ?= 10000
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check e2e conformance bench storm build build-aws generate audit tools control-plane
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+run: ## Play the inflate story in the playground: embedded API server, simulated cloud, the real controllers
+	@echo "building karpenter (the first time takes a few minutes)" >&2
+	@cargo build --quiet --package cli
+	@$(CARGO_TARGET_DIR)/debug/karpenter playground --scenario inflate
+
+test: tools control-plane check ## All checks and all tests, the real control plane included
+	cargo test --quiet --workspace --exclude provider-aws --doc
+	$(NEXTEST) --workspace --exclude provider-aws
+
+check: ## Format, lints, generated files, documentation links
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --exclude provider-aws --all-targets -- --deny warnings
+	cargo xtask generate --check
+	cargo xtask tidy
+
+e2e: tools control-plane ## The binary against a real kube-apiserver, controller manager and scheduler
+	$(NEXTEST) --package cli --test 'e2e*'
+
+conformance: tools control-plane ## The embedded API server held against the real one, and every provider against its contract
+	$(NEXTEST) --package kube-mem --package api --package provider-sim
+
+storm: tools ## SEEDS (default 10000) small storms of faults in the simulated world
+	STORM_SEEDS=$(SEEDS) $(NEXTEST) --cargo-profile storm --package world --test storm --no-capture
+
+bench: ## Measure the solver and the simulation
+	cargo bench --package scheduler
+	cargo bench --package world
+
+build: ## Release binary without the AWS provider; the last line is its path
+	cargo build --release --package cli
+	@echo $(CARGO_TARGET_DIR)/release/karpenter
+
+build-aws: ## Release binary with the AWS provider; the last line is its path
+	cargo build --release --package cli --features aws --target-dir $(CARGO_TARGET_DIR)/aws
+	@echo $(CARGO_TARGET_DIR)/aws/release/karpenter
+
+generate: ## Rewrite what is generated from code: CRDs and reference pages
+	cargo xtask generate
+
+audit: ## Licences, bans and sources of all dependencies
+	@cargo deny --version >/dev/null 2>&1 || cargo install --locked --quiet --root $(TOOLS) cargo-deny
+	cargo deny check licenses bans sources
+
+tools:
+	@cargo nextest --version >/dev/null 2>&1 || { \
+		echo "installing cargo-nextest, once" >&2; cargo install --locked --quiet --root $(TOOLS) cargo-nextest; }
+
+control-plane:
+	@$(CONTROL_PLANE)/build
