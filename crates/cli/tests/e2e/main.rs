@@ -1,0 +1,5 @@
+//! The real binary against a real kube-apiserver, controller manager and scheduler, with kwok in the kubelets' place.
+
+mod cluster;
+mod controller;
+mod scale;
