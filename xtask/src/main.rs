@@ -1,3 +1,55 @@
-//! Generation, tidy checks and release chores.
+//! Generation, tidy checks and release chores: `cargo xtask <task>`.
 
-fn main() {}
+mod generate;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Chores of this repository")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Write the files that are generated from code
+    Generate {
+        /// Change nothing; fail if a file is not current
+        #[arg(long)]
+        check: bool,
+    },
+    /// Look for forgotten markers, machine paths, dead links, orphan modules and overgrown files
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().task {
+        Task::Generate { check: false } => generate::write(&repository()),
+        Task::Generate { check: true } => generate::check(&repository()),
+        Task::Tidy => tidy::run(&repository()),
+    };
+    match outcome {
+        Ok(complaints) if complaints.is_empty() => ExitCode::SUCCESS,
+        Ok(complaints) => {
+            for complaint in &complaints {
+                eprintln!("{complaint}");
+            }
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the workspace that this program was built from.
+fn repository() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_owned()
+}

@@ -1,8 +1,8 @@
 //! The custom resources that Karpenter serves and reads, exactly as upstream defines them.
 //!
-//! A kind lives in the module of its API version: the types in one file, the facts that the types
-//! cannot state (defaults, bounds, CEL rules) in a `schema` table beside them. [`crds::all`] puts
-//! both together into the manifests that a cluster is given.
+//! A kind lives in the module of its API version. The facts that its types cannot state (defaults,
+//! bounds, CEL rules) are tables in [`crds`], and [`crds::all`] puts both together into the
+//! manifests that a cluster is given.
 //!
 //! Objects are kept as written. Durations, quantities and enumerated words stay text here, so that
 //! an object with one bad field can still be read, reported on and written back unchanged.
@@ -19,6 +19,7 @@ mod text_enum;
 
 pub mod aws;
 pub mod conditions;
+pub mod crds;
 pub mod duration;
 pub mod kwok;
 pub mod labels;

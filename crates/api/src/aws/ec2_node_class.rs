@@ -13,8 +13,6 @@ use crate::absent_spec::absent_spec_is_default;
 use crate::text_enum::text_enum;
 
 /// What instances are launched with.
-///
-/// The API server admits a class without any spec, so every field has a default here.
 #[skip_serializing_none]
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
