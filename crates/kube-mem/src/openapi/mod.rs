@@ -1,6 +1,10 @@
 //! The server's description of itself: OpenAPI v3 per group and version, and as much of v2 as kubectl asks for.
 
+mod definitions;
+
 use crate::registry::Registry;
+
+pub(crate) use definitions::{definition, name_of};
 
 /// A document with its media type.
 #[derive(Clone, Debug, PartialEq, Eq)]

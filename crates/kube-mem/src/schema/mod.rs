@@ -5,6 +5,7 @@ mod type_schema;
 
 pub use field_error::{FieldError, Reason, invalid_status};
 pub use type_schema::TypeSchema;
+pub(crate) use type_schema::{Builder, DEDUCED, Field, Form, ListKind, ListType, MapType, Node, NodeId, Scalar};
 
 use serde_json::Value;
 
