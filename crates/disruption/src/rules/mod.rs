@@ -1,0 +1,96 @@
+//! What keeps a node where it is. One rule per file; the first that objects is the answer.
+
+mod do_not_disrupt;
+mod lifecycle;
+mod pods;
+mod pool;
+
+use std::{fmt, sync::Arc};
+
+use jiff::Timestamp;
+use model::{PodKey, Pool, PoolName, Snapshot, StateNode};
+
+use crate::candidate::Class;
+
+/// Why a node is not a candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Blocked {
+    /// The claim has no node yet.
+    NoNode,
+    NotInitialized,
+    /// Somebody is removing it already.
+    Leaving,
+    /// Pods are on their way to it.
+    Nominated,
+    /// `karpenter.sh/do-not-disrupt` on the node.
+    NodeProtected,
+    /// It does not say which pool it belongs to.
+    NoPoolLabel,
+    PoolUnknown(PoolName),
+    /// The provider has not told, or does not know, what the pool may launch.
+    NoInstanceTypes(PoolName),
+    /// `karpenter.sh/do-not-disrupt` on a pod.
+    PodProtected(PodKey),
+    /// A disruption budget allows no eviction of the pod now.
+    Budget {
+        pod: PodKey,
+        budget: PodKey,
+    },
+    /// More than one disruption budget covers the pod, which the eviction API refuses.
+    SeveralBudgets(PodKey),
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Blocked::NoNode => write!(f, "its node has not joined the cluster"),
+            Blocked::NotInitialized => write!(f, "the node is still starting"),
+            Blocked::Leaving => write!(f, "the node is on its way out already"),
+            Blocked::Nominated => write!(f, "pending pods are expected on the node"),
+            Blocked::NodeProtected => write!(f, "annotation karpenter.sh/do-not-disrupt is set on the node"),
+            Blocked::NoPoolLabel => write!(f, "label karpenter.sh/nodepool is missing"),
+            Blocked::PoolUnknown(pool) => write!(f, "NodePool {pool} does not exist"),
+            Blocked::NoInstanceTypes(pool) => write!(f, "no instance types are known for NodePool {pool}"),
+            Blocked::PodProtected(pod) => write!(f, "pod {pod} has annotation karpenter.sh/do-not-disrupt"),
+            Blocked::Budget { pod, budget } => {
+                write!(f, "PodDisruptionBudget {budget} allows no eviction of pod {pod} now")
+            }
+            Blocked::SeveralBudgets(pod) => {
+                write!(f, "more than one PodDisruptionBudget covers pod {pod}, so that it cannot be evicted")
+            }
+        }
+    }
+}
+
+impl Blocked {
+    /// A pod's objection, which a termination grace period outlasts.
+    fn is_pods_word(&self) -> bool {
+        matches!(
+            self,
+            Blocked::PodProtected(_) | Blocked::Budget { .. } | Blocked::SeveralBudgets(_)
+        )
+    }
+}
+
+/// The pool of a node that may go, or the first rule that holds it back.
+pub fn first_to_block<'a>(
+    snapshot: &'a Snapshot,
+    node: &StateNode,
+    class: Class,
+    now: Timestamp,
+) -> Result<&'a Arc<Pool>, Blocked> {
+    lifecycle::check(node, now)?;
+    do_not_disrupt::check(node)?;
+    let pool = pool::check(snapshot, node)?;
+    match pods::check(snapshot, node, now) {
+        Err(blocked) if blocked.is_pods_word() && class == Class::Eventual && has_grace_period(node) => Ok(pool),
+        Err(blocked) => Err(blocked),
+        Ok(()) => Ok(pool),
+    }
+}
+
+fn has_grace_period(node: &StateNode) -> bool {
+    node.claim
+        .as_ref()
+        .is_some_and(|claim| claim.termination_grace.is_some())
+}
