@@ -27,14 +27,7 @@ use crate::text_enum::text_enum;
     status = "EC2NodeClassStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "What EC2 instances are launched with: network, image, storage, identity.",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "Role", type_ = "string", json_path = ".spec.role", priority = 1)
+    doc = "What EC2 instances are launched with: network, image, storage, identity."
 )]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct EC2NodeClassSpec {

@@ -11,9 +11,9 @@ use crate::labels;
 /// The kinds whose requirements differ in detail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    NodePool,
-    NodeClaim,
-    NodeOverlay,
+    Pool,
+    Claim,
+    Overlay,
 }
 
 pub fn taints(schema: Schema, path: &str) -> Schema {
@@ -58,7 +58,7 @@ pub fn requirements(schema: Schema, path: &str, holder: Holder, variant: Variant
         .at(&format!("{path}[].key"), [max_length(316), pattern(QUALIFIED_NAME)])
         .at(&format!("{path}[].key"), key_rules(holder, variant))
         .at(&format!("{path}[].values"), [list_type("atomic")]);
-    if holder == Holder::NodeOverlay {
+    if holder == Holder::Overlay {
         return schema;
     }
     schema.at(
@@ -73,7 +73,7 @@ fn requirement_rules(holder: Holder) -> Vec<Fact> {
         "requirements with operator 'In' must have a value defined",
     );
     let bound_rule = "self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)";
-    if holder == Holder::NodeOverlay {
+    if holder == Holder::Overlay {
         return vec![
             cel(
                 "self.all(x, x.operator == 'NotIn' ? x.values.size() != 0 : true)",
@@ -104,7 +104,7 @@ fn key_rules(holder: Holder, variant: Variant) -> Vec<Fact> {
         in_or_outside("self", &[labels::CAPACITY_TYPE, labels::NODE_POOL], labels::DOMAIN),
         domain_message(labels::DOMAIN),
     )];
-    if holder == Holder::NodePool {
+    if holder == Holder::Pool {
         rules.push(cel(
             format!(r#"self != "{}""#, labels::NODE_POOL),
             label_message(labels::NODE_POOL),
@@ -143,7 +143,7 @@ pub fn label_rules(variant: Variant) -> Vec<Fact> {
     ];
     // The simulated provider reserves its domain in requirements only, as upstream's does.
     if variant == Variant::Aws
-        && let Some((allowed, domain)) = provider_domain(Holder::NodePool, variant)
+        && let Some((allowed, domain)) = provider_domain(Holder::Pool, variant)
     {
         rules.push(cel(
             for_all(in_or_outside("x", &allowed, domain)),
@@ -160,12 +160,12 @@ fn provider_domain(holder: Holder, variant: Variant) -> Option<(Vec<&'static str
         Variant::Aws => {
             let mut allowed = vec![labels::aws::NODE_CLASS];
             allowed.extend(labels::aws::INSTANCE_FACTS);
-            if holder != Holder::NodeOverlay {
+            if holder != Holder::Overlay {
                 allowed.extend(labels::aws::PLACEMENT);
             }
             Some((allowed, labels::AWS_DOMAIN))
         }
-        Variant::Kwok if holder == Holder::NodeOverlay => None,
+        Variant::Kwok if holder == Holder::Overlay => None,
         Variant::Kwok => Some((
             vec![
                 labels::kwok::NODE_CLASS,

@@ -4,11 +4,39 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::json;
 
 use super::blocks;
+use super::columns::{age, described, integer, text};
 use super::schema::{Schema, cel, default, min_length, minimum, required};
 use crate::v1beta1::CapacityBuffer;
 
 pub fn crd() -> CustomResourceDefinition {
     let schema = Schema::of::<CapacityBuffer>()
+        .columns([
+            described(
+                "How the buffer is provisioned.",
+                text("Strategy", ".spec.provisioningStrategy"),
+            ),
+            described(
+                "What the buffer is measured in.",
+                text("PodTemplate", ".status.podTemplateRef.name"),
+            ),
+            described(
+                "How many pods there is room for.",
+                integer("Replicas", ".status.replicas"),
+            ),
+            described(
+                "The types of the conditions.",
+                text("ConditionsType", ".status.conditions[*].type"),
+            ),
+            described(
+                "The statuses of the conditions.",
+                text("ConditionsStatus", ".status.conditions[*].status"),
+            ),
+            described(
+                "The reasons of the conditions.",
+                text("ConditionsReason", ".status.conditions[*].reason"),
+            ),
+            described("How long the buffer has existed.", age()),
+        ])
         .at("", [required(&["spec"])])
         .at(
             "spec",

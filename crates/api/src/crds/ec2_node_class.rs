@@ -3,6 +3,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::json;
 
+use super::columns::{age, condition, text, wide};
 use super::schema::{Fact, Schema, cel, default, list_type, max_items, maximum, minimum, pattern, required, without};
 use super::{blocks, ec2_kubelet, ec2_selectors};
 use crate::aws::EC2NodeClass;
@@ -23,6 +24,7 @@ const ALIAS_FAMILIES: &[(&str, &str, &str)] = &[
 
 pub fn crd() -> CustomResourceDefinition {
     let schema = Schema::of::<EC2NodeClass>()
+        .columns([condition("Ready"), age(), wide(text("Role", ".spec.role"))])
         .at("", [without("required")])
         .at(
             "spec",

@@ -9,6 +9,7 @@
 
 mod blocks;
 mod capacity_buffer;
+mod columns;
 mod ec2_kubelet;
 mod ec2_node_class;
 mod ec2_selectors;

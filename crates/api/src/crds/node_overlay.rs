@@ -4,6 +4,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use super::Variant;
 use super::blocks::{self, Holder};
+use super::columns::{age, condition, integer, wide};
 use super::schema::{Schema, cel, maximum, minimum, pattern, required};
 use crate::v1alpha1::NodeOverlay;
 
@@ -13,6 +14,7 @@ const PRICE_ADJUSTMENT: &str = r"^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d
 
 pub fn crd(variant: Variant) -> CustomResourceDefinition {
     let schema = Schema::of::<NodeOverlay>()
+        .columns([condition("Ready"), age(), wide(integer("Weight", ".spec.weight"))])
         .at("", [required(&["spec"])])
         .at(
             "spec",
@@ -31,6 +33,6 @@ pub fn crd(variant: Variant) -> CustomResourceDefinition {
             )],
         )
         .at("spec.weight", [minimum(1), maximum(10_000)]);
-    let schema = blocks::requirements(schema, "spec.requirements", Holder::NodeOverlay, variant);
+    let schema = blocks::requirements(schema, "spec.requirements", Holder::Overlay, variant);
     blocks::strict_conditions(schema, "status.conditions").into_crd()
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::Variant;
 use super::blocks::{self, Holder};
+use super::columns::{age, condition, integer, text, wide};
 use super::patterns::{DURATION, DURATION_OR_NEVER, LABEL_VALUE};
 use super::schema::{
     Schema, cel, default, list_type, map_type, max_items, max_length, max_properties, maximum, minimum, pattern,
@@ -23,6 +24,15 @@ const BUDGET_DURATION: &str = r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$";
 
 pub fn crd(variant: Variant) -> CustomResourceDefinition {
     let schema = Schema::of::<NodePool>()
+        .columns([
+            text("NodeClass", ".spec.template.spec.nodeClassRef.name"),
+            text("Nodes", ".status.nodes"),
+            condition("Ready"),
+            age(),
+            wide(integer("Weight", ".spec.weight")),
+            wide(text("CPU", ".status.resources.cpu")),
+            wide(text("Memory", ".status.resources.memory")),
+        ])
         .at("", [required(&["spec"])])
         .at("spec", [
             cel(
@@ -69,7 +79,7 @@ pub fn crd(variant: Variant) -> CustomResourceDefinition {
         .at("status.nodes", [default(json!(0))]);
     let schema = blocks::taints(schema, "spec.template.spec.taints");
     let schema = blocks::taints(schema, "spec.template.spec.startupTaints");
-    let schema = blocks::requirements(schema, "spec.template.spec.requirements", Holder::NodePool, variant);
+    let schema = blocks::requirements(schema, "spec.template.spec.requirements", Holder::Pool, variant);
     let schema = blocks::node_class_ref(schema, "spec.template.spec.nodeClassRef");
     blocks::strict_conditions(schema, "status.conditions").into_crd()
 }

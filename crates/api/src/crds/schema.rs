@@ -4,6 +4,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 use serde_json::{Map, Value, json};
 
+use super::columns::Column;
 use super::patterns;
 
 const VALIDATIONS: &str = "x-kubernetes-validations";
@@ -143,6 +144,12 @@ impl Schema {
                 }
             }
         }
+        self
+    }
+
+    /// The columns that `kubectl get` shows, in order.
+    pub fn columns(mut self, columns: impl IntoIterator<Item = Column>) -> Self {
+        self.crd.spec.versions[0].additional_printer_columns = Some(columns.into_iter().collect());
         self
     }
 

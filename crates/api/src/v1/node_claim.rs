@@ -23,49 +23,7 @@ use crate::duration::{DurationOrNever, DurationText};
     status = "NodeClaimStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "A request for one node, from the launch of its instance to the end of it.",
-    printcolumn(
-        name = "Type",
-        type_ = "string",
-        json_path = r".metadata.labels.node\.kubernetes\.io/instance-type"
-    ),
-    printcolumn(
-        name = "Capacity",
-        type_ = "string",
-        json_path = r".metadata.labels.karpenter\.sh/capacity-type"
-    ),
-    printcolumn(
-        name = "Zone",
-        type_ = "string",
-        json_path = r".metadata.labels.topology\.kubernetes\.io/zone"
-    ),
-    printcolumn(name = "Node", type_ = "string", json_path = ".status.nodeName"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "ImageID", type_ = "string", json_path = ".status.imageID", priority = 1),
-    printcolumn(name = "ID", type_ = "string", json_path = ".status.providerID", priority = 1),
-    printcolumn(
-        name = "NodePool",
-        type_ = "string",
-        json_path = r".metadata.labels.karpenter\.sh/nodepool",
-        priority = 1
-    ),
-    printcolumn(
-        name = "NodeClass",
-        type_ = "string",
-        json_path = ".spec.nodeClassRef.name",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Drifted",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Drifted")].status"#,
-        priority = 1
-    )
+    doc = "A request for one node, from the launch of its instance to the end of it."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodeClaimSpec {

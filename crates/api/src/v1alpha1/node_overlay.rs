@@ -22,14 +22,7 @@ use crate::v1::{Operator, Quantities};
     status = "NodeOverlayStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "A correction of the price or the capacity of the instance types it selects.",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "Weight", type_ = "integer", json_path = ".spec.weight", priority = 1)
+    doc = "A correction of the price or the capacity of the instance types it selects."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodeOverlaySpec {

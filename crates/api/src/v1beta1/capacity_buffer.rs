@@ -23,49 +23,7 @@ use crate::v1::Quantities;
     status = "CapacityBufferStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "Room that is kept free for pods that do not exist yet.",
-    printcolumn(
-        name = "Strategy",
-        type_ = "string",
-        json_path = ".spec.provisioningStrategy",
-        description = "How the buffer is provisioned."
-    ),
-    printcolumn(
-        name = "PodTemplate",
-        type_ = "string",
-        json_path = ".status.podTemplateRef.name",
-        description = "The pod template the buffer is measured in."
-    ),
-    printcolumn(
-        name = "Replicas",
-        type_ = "integer",
-        json_path = ".status.replicas",
-        description = "How many pods the buffer has room for."
-    ),
-    printcolumn(
-        name = "ConditionsType",
-        type_ = "string",
-        json_path = ".status.conditions[*].type",
-        description = "The types of the buffer's conditions."
-    ),
-    printcolumn(
-        name = "ConditionsStatus",
-        type_ = "string",
-        json_path = ".status.conditions[*].status",
-        description = "The statuses of the buffer's conditions."
-    ),
-    printcolumn(
-        name = "ConditionsReason",
-        type_ = "string",
-        json_path = ".status.conditions[*].reason",
-        description = "The reasons of the buffer's conditions."
-    ),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp",
-        description = "How long the buffer has existed."
-    )
+    doc = "Room that is kept free for pods that do not exist yet."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct CapacityBufferSpec {
