@@ -15,14 +15,18 @@
 //! ```
 
 mod absent_spec;
+mod field_error;
 mod text_enum;
 
 pub mod aws;
 pub mod conditions;
 pub mod crds;
 pub mod duration;
+pub mod hash;
 pub mod kwok;
 pub mod labels;
 pub mod v1;
 pub mod v1alpha1;
 pub mod v1beta1;
+
+pub use field_error::{FieldError, joined};
