@@ -1,0 +1,164 @@
+//! Leader election on one Lease: at most one process acts at a time.
+//!
+//! ```text
+//! standby ──lease free or expired──► leader ──cannot renew for 10 s, or someone else holds it──► lost: the process ends
+//!    ▲                                 │
+//!    └────────── retry every 2 s ──────┴── clean stop: the lease is given back, a standby takes it at once
+//! ```
+//!
+//! Name, namespace and figures are upstream's, so that an old and a new controller exclude each other. Whether the
+//! holder is alive is judged by when *we* last saw the lease change, never by comparing its timestamps with our
+//! clock: clocks of two machines differ.
+
+mod decide;
+
+use std::{sync::Arc, time::Duration};
+
+use clock::Clock;
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::{
+    Api, Client,
+    api::{ObjectMeta, PostParams},
+};
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+
+use decide::{Move, Sighting, decide};
+
+/// How long a lease is good for after its last renewal.
+pub const DURATION: Duration = Duration::from_secs(15);
+/// A leader that could not renew for this long stops acting: well before a standby may take over.
+pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+/// How often the lease is looked at.
+pub const RETRY: Duration = Duration::from_secs(2);
+
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    #[error("lease {name} was taken by {holder}")]
+    Taken { name: String, holder: String },
+    #[error("lease {name} could not be renewed for {RENEW_DEADLINE:?}")]
+    NotRenewed { name: String },
+}
+
+/// This process's part in the election.
+pub struct Election {
+    leases: Api<Lease>,
+    name: String,
+    identity: String,
+    clock: Arc<dyn Clock>,
+    sighting: Option<Sighting>,
+}
+
+impl Election {
+    /// `identity` has to differ between processes: host name, `_`, something unique.
+    pub fn new(client: Client, namespace: &str, name: &str, identity: String, clock: Arc<dyn Clock>) -> Self {
+        Self { leases: Api::namespaced(client, namespace), name: name.to_owned(), identity, clock, sighting: None }
+    }
+
+    /// Waits until this process leads.
+    pub async fn win(&mut self) {
+        info!(lease = %self.name, identity = %self.identity, "attempting to acquire leader lease");
+        while !self.try_once().await {
+            tokio::time::sleep(RETRY).await;
+        }
+        info!(lease = %self.name, identity = %self.identity, "successfully acquired lease");
+    }
+
+    /// Keeps the lease; returns only when it is lost.
+    pub async fn hold(&mut self) -> LeaseError {
+        let mut renewed = Instant::now();
+        loop {
+            tokio::time::sleep(RETRY).await;
+            // The request may hang longer than the deadline that it is to keep.
+            let left = RENEW_DEADLINE.saturating_sub(renewed.elapsed());
+            if tokio::time::timeout(left, self.try_once()).await == Ok(true) {
+                renewed = Instant::now();
+                continue;
+            }
+            if let Some(holder) = self.other_holder() {
+                return LeaseError::Taken { name: self.name.clone(), holder };
+            }
+            if renewed.elapsed() >= RENEW_DEADLINE {
+                return LeaseError::NotRenewed { name: self.name.clone() };
+            }
+        }
+    }
+
+    /// Gives the lease back, so that a standby need not wait for it to expire.
+    pub async fn release(&mut self) {
+        let Ok(Some(mut lease)) = self.leases.get_opt(&self.name).await else { return };
+        let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_ref() == Some(&self.identity)) else {
+            return;
+        };
+        spec.holder_identity = Some(String::new());
+        spec.lease_duration_seconds = Some(1);
+        spec.renew_time = Some(MicroTime(self.clock.now()));
+        match self.leases.replace(&self.name, &PostParams::default(), &lease).await {
+            Ok(_) => info!(lease = %self.name, "released leader lease"),
+            Err(error) => warn!(lease = %self.name, %error, "could not release the leader lease; it will expire"),
+        }
+    }
+
+    /// One look at the lease, and one write where that is called for. Says whether we lead now.
+    async fn try_once(&mut self) -> bool {
+        let found = match self.leases.get_opt(&self.name).await {
+            Ok(found) => found,
+            Err(error) => {
+                debug!(lease = %self.name, %error, "the lease cannot be read");
+                return false;
+            }
+        };
+        self.sighting = Some(Sighting::of(found, self.sighting.take(), Instant::now()));
+        let sighting = self.sighting.as_ref().expect("it was just set");
+        let written = match decide(sighting, &self.identity, Instant::now()) {
+            Move::Wait => return false,
+            Move::Create => self.leases.create(&PostParams::default(), &self.lease(None)).await,
+            Move::Take | Move::Renew => {
+                let lease = self.lease(sighting.lease.as_ref());
+                self.leases.replace(&self.name, &PostParams::default(), &lease).await
+            }
+        };
+        match written {
+            Ok(lease) => {
+                self.sighting = Some(Sighting::of(Some(lease), self.sighting.take(), Instant::now()));
+                true
+            }
+            Err(error) => {
+                debug!(lease = %self.name, %error, "the lease cannot be written");
+                false
+            }
+        }
+    }
+
+    fn other_holder(&self) -> Option<String> {
+        let holder = self.sighting.as_ref()?.holder()?;
+        (holder != self.identity).then(|| holder.to_owned())
+    }
+
+    /// The lease as it looks while we hold it. The resource version of what we saw goes along, so that two processes
+    /// cannot both take it.
+    fn lease(&self, seen: Option<&Lease>) -> Lease {
+        let now = MicroTime(self.clock.now());
+        let old = seen.and_then(|lease| lease.spec.as_ref());
+        let ours = old.is_some_and(|spec| spec.holder_identity.as_ref() == Some(&self.identity));
+        let transitions = old.and_then(|spec| spec.lease_transitions).unwrap_or(0);
+        let metadata = seen.map_or_else(
+            || ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
+            |lease| lease.metadata.clone(),
+        );
+        Lease {
+            metadata,
+            spec: Some(LeaseSpec {
+                holder_identity: Some(self.identity.clone()),
+                lease_duration_seconds: Some(DURATION.as_secs().try_into().unwrap_or(i32::MAX)),
+                acquire_time: old.filter(|_| ours).and_then(|spec| spec.acquire_time.clone()).or(Some(now.clone())),
+                renew_time: Some(now),
+                lease_transitions: Some(if seen.is_some() && !ours { transitions + 1 } else { transitions }),
+                ..LeaseSpec::default()
+            }),
+        }
+    }
+}

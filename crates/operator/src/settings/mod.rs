@@ -1,0 +1,276 @@
+//! Settings, parsed once: flag over environment over default.
+//!
+//! Flags, variables and defaults are upstream's, and so are its habits: a flag that cannot be read stops the program, a
+//! variable that cannot be read is passed over, and all complaints come together. [`flags`] is the table; this file
+//! turns it into values.
+
+mod flags;
+mod gates;
+mod retired;
+
+use std::time::Duration;
+
+use scheduler::{MinValuesPolicy, PreferencePolicy};
+
+pub use flags::Flags;
+pub use gates::FeatureGates;
+pub use retired::warnings as retired_variables;
+
+/// How much the log says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Error,
+}
+
+/// Everything that can be set, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    pub metrics_port: u16,
+    pub health_probe_port: u16,
+    pub kube_client_qps: u32,
+    pub kube_client_burst: u32,
+    pub enable_profiling: bool,
+    pub warm_up: bool,
+    pub leader_election: bool,
+    pub leader_election_name: String,
+    /// Empty means the namespace that the program runs in.
+    pub leader_election_namespace: String,
+    pub observe_cluster_state: bool,
+    /// Bytes; `None` when there is no limit.
+    pub memory_limit: Option<u64>,
+    /// Millicores; scales how much is done at once.
+    pub cpu_requests: u32,
+    pub log_level: LogLevel,
+    pub log_output_paths: Vec<String>,
+    pub log_error_output_paths: Vec<String>,
+    pub batch_max: Duration,
+    pub batch_idle: Duration,
+    pub preference_policy: PreferencePolicy,
+    pub min_values_policy: MinValuesPolicy,
+    pub ignore_dra_requests: bool,
+    pub feature_gates: FeatureGates,
+}
+
+/// Why the program does not start: every setting that is wrong, together.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", complaints.join("; "))]
+pub struct InvalidSettings {
+    pub complaints: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::resolve(&Flags::default(), |_| None).expect("the defaults are valid")
+    }
+}
+
+impl Settings {
+    /// Puts flags, environment and defaults together. The environment is an argument so that tests need none.
+    pub fn resolve(flags: &Flags, variable: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+        let mut sources = Sources { variable: &variable, complaints: Vec::new() };
+        let cpu_requests: i64 = sources.number(flags.cpu_requests.as_ref(), "cpu-requests", 1000);
+        let memory_limit: i64 = sources.number(flags.memory_limit.as_ref(), "memory-limit", -1);
+        let settings = Self {
+            metrics_port: sources.number(flags.metrics_port.as_ref(), "metrics-port", 8080),
+            health_probe_port: sources.number(flags.health_probe_port.as_ref(), "health-probe-port", 8081),
+            kube_client_qps: sources.number(flags.kube_client_qps.as_ref(), "kube-client-qps", 200),
+            kube_client_burst: sources.number(flags.kube_client_burst.as_ref(), "kube-client-burst", 300),
+            enable_profiling: sources.truth(flags.enable_profiling.as_ref(), "enable-profiling", false),
+            warm_up: !sources.truth(flags.disable_controller_warmup.as_ref(), "disable-controller-warmup", true),
+            leader_election: !sources.truth(flags.disable_leader_election.as_ref(), "disable-leader-election", false),
+            leader_election_name: sources.text(
+                flags.leader_election_name.as_ref(),
+                "leader-election-name",
+                "karpenter-leader-election",
+            ),
+            leader_election_namespace: sources.text(
+                flags.leader_election_namespace.as_ref(),
+                "leader-election-namespace",
+                "",
+            ),
+            observe_cluster_state: !sources.truth(
+                flags.disable_cluster_state_observability.as_ref(),
+                "disable-cluster-state-observability",
+                false,
+            ),
+            memory_limit: u64::try_from(memory_limit).ok().filter(|bytes| *bytes > 0),
+            cpu_requests: u32::try_from(cpu_requests).ok().filter(|millis| *millis > 0).unwrap_or(1000),
+            log_level: sources.log_level(flags),
+            log_output_paths: sources.list(flags.log_output_paths.as_ref(), "log-output-paths", "stdout"),
+            log_error_output_paths: sources.list(
+                flags.log_error_output_paths.as_ref(),
+                "log-error-output-paths",
+                "stderr",
+            ),
+            batch_max: sources.duration(flags.batch_max_duration.as_ref(), "batch-max-duration", "10s"),
+            batch_idle: sources.duration(flags.batch_idle_duration.as_ref(), "batch-idle-duration", "1s"),
+            preference_policy: sources.preference_policy(flags),
+            min_values_policy: sources.min_values_policy(flags),
+            ignore_dra_requests: sources.truth(flags.ignore_dra_requests.as_ref(), "ignore-dra-requests", true),
+            feature_gates: sources.feature_gates(flags),
+        };
+        // Accepted because upstream's charts set it; it has named nothing since webhooks went away.
+        sources.text(flags.karpenter_service.as_ref(), "karpenter-service", "");
+        if settings.batch_idle > settings.batch_max {
+            sources.complaints.push(format!(
+                "batch-idle-duration {:?} is longer than batch-max-duration {:?}",
+                settings.batch_idle, settings.batch_max
+            ));
+        }
+        if sources.complaints.is_empty() {
+            Ok(settings)
+        } else {
+            Err(InvalidSettings { complaints: sources.complaints })
+        }
+    }
+}
+
+/// Where a setting may come from.
+struct Sources<'a> {
+    variable: &'a dyn Fn(&str) -> Option<String>,
+    complaints: Vec<String>,
+}
+
+/// `METRICS_PORT` for `metrics-port`.
+fn variable_of(flag: &str) -> String {
+    flag.to_uppercase().replace('-', "_")
+}
+
+impl Sources<'_> {
+    fn read<T>(&mut self, flag: Option<&String>, name: &str, default: T, parse: impl Fn(&str) -> Result<T, String>) -> T {
+        if let Some(text) = flag {
+            return parse(text).unwrap_or_else(|complaint| {
+                self.complaints.push(format!("--{name}: {complaint}"));
+                default
+            });
+        }
+        let found = (self.variable)(&variable_of(name)).and_then(|text| parse(&text).ok());
+        found.unwrap_or(default)
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, flag: Option<&String>, name: &str, default: T) -> T {
+        self.read(flag, name, default, |text| text.parse().map_err(|_| format!("{text:?} is not a number in range")))
+    }
+
+    /// Flags know only `true` and `false`; variables know all of Go's spellings.
+    fn truth(&mut self, flag: Option<&String>, name: &str, default: bool) -> bool {
+        if let Some(text) = flag {
+            return self.read(Some(text), name, default, |text| {
+                text.parse().map_err(|_| format!("{text:?} is neither true nor false"))
+            });
+        }
+        self.read(None, name, default, |text| match text {
+            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
+            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
+            other => Err(other.to_owned()),
+        })
+    }
+
+    fn text(&mut self, flag: Option<&String>, name: &str, default: &str) -> String {
+        self.read(flag, name, default.to_owned(), |text| Ok(text.to_owned()))
+    }
+
+    fn list(&mut self, flag: Option<&String>, name: &str, default: &str) -> Vec<String> {
+        let text = self.text(flag, name, default);
+        text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn duration(&mut self, flag: Option<&String>, name: &str, default: &str) -> Duration {
+        let parse = |text: &str| {
+            let parsed = api::duration::parse(text).map_err(|error| error.to_string())?;
+            Duration::try_from(parsed).map_err(|_| format!("{text:?} is negative"))
+        };
+        let default = parse(default).expect("a default is a duration");
+        self.read(flag, name, default, parse)
+    }
+
+    /// A word of a closed list: also from the environment, a wrong one stops the program.
+    fn word<T: Copy>(&mut self, flag: Option<&String>, name: &str, known: &[(&str, T)]) -> T {
+        let given = flag.cloned().or_else(|| (self.variable)(&variable_of(name)));
+        let Some(text) = given else { return known[0].1 };
+        known.iter().find(|(word, _)| *word == text).map_or_else(
+            || {
+                let words: Vec<&str> = known.iter().map(|(word, _)| *word).filter(|word| !word.is_empty()).collect();
+                self.complaints.push(format!("--{name}: {text:?} is not one of {}", words.join(", ")));
+                known[0].1
+            },
+            |(_, value)| *value,
+        )
+    }
+
+    fn log_level(&mut self, flags: &Flags) -> LogLevel {
+        let known =
+            [("info", LogLevel::Info), ("", LogLevel::Info), ("debug", LogLevel::Debug), ("error", LogLevel::Error)];
+        self.word(flags.log_level.as_ref(), "log-level", &known)
+    }
+
+    fn preference_policy(&mut self, flags: &Flags) -> PreferencePolicy {
+        let known = [("Respect", PreferencePolicy::Respect), ("Ignore", PreferencePolicy::Ignore)];
+        self.word(flags.preference_policy.as_ref(), "preference-policy", &known)
+    }
+
+    fn min_values_policy(&mut self, flags: &Flags) -> MinValuesPolicy {
+        let known = [("Strict", MinValuesPolicy::Strict), ("BestEffort", MinValuesPolicy::BestEffort)];
+        self.word(flags.min_values_policy.as_ref(), "min-values-policy", &known)
+    }
+
+    fn feature_gates(&mut self, flags: &Flags) -> FeatureGates {
+        let text = flags.feature_gates.clone().or_else(|| (self.variable)("FEATURE_GATES")).unwrap_or_default();
+        text.parse().unwrap_or_else(|error: gates::MalformedGates| {
+            self.complaints.push(format!("--feature-gates: {error}"));
+            FeatureGates::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(variables: &[(&str, &str)], flags: &Flags) -> Result<Settings, InvalidSettings> {
+        Settings::resolve(flags, |name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_environment_and_that_over_the_default() {
+        let flags = Flags { metrics_port: Some("1".into()), ..Flags::default() };
+        let settings = from(&[("METRICS_PORT", "2"), ("HEALTH_PROBE_PORT", "3")], &flags).unwrap();
+        assert_eq!((settings.metrics_port, settings.health_probe_port, settings.kube_client_qps), (1, 3, 200));
+    }
+
+    #[test]
+    fn a_variable_that_cannot_be_read_is_passed_over() {
+        let settings = from(&[("METRICS_PORT", "x"), ("BATCH_MAX_DURATION", "1d")], &Flags::default()).unwrap();
+        assert_eq!((settings.metrics_port, settings.batch_max), (8080, Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn wrong_flags_and_words_are_reported_together() {
+        let flags = Flags {
+            metrics_port: Some("x".into()),
+            batch_idle_duration: Some("1d".into()),
+            enable_profiling: Some("T".into()),
+            ..Flags::default()
+        };
+        let error = from(&[("LOG_LEVEL", "loud"), ("PREFERENCE_POLICY", "ignore")], &flags).unwrap_err();
+        for part in ["--metrics-port", "--batch-idle-duration", "--enable-profiling", "--log-level", "--preference-policy"] {
+            assert!(error.to_string().contains(part), "{part} in {error}");
+        }
+    }
+
+    #[test]
+    fn booleans_of_the_environment_are_gos() {
+        let settings = from(&[("DISABLE_LEADER_ELECTION", "T"), ("ENABLE_PROFILING", "1")], &Flags::default()).unwrap();
+        assert!(!settings.leader_election && settings.enable_profiling);
+    }
+
+    #[test]
+    fn nonsense_cpu_requests_and_memory_limits_mean_none() {
+        let settings = from(&[("CPU_REQUESTS", "-5"), ("MEMORY_LIMIT", "0")], &Flags::default()).unwrap();
+        assert_eq!((settings.cpu_requests, settings.memory_limit), (1000, None));
+    }
+}

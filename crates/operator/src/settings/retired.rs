@@ -1,0 +1,32 @@
+//! Variables that older releases read. Whoever still sets one should learn what took its place.
+
+const RETIRED: [(&str, &str); 7] = [
+    ("LEADER_ELECT", "use DISABLE_LEADER_ELECTION, with the opposite value"),
+    ("DISABLE_WEBHOOK", "there are no webhooks any more"),
+    ("WEBHOOK_PORT", "there are no webhooks any more"),
+    ("WEBHOOK_METRICS_PORT", "there are no webhooks any more"),
+    ("ASSUME_ROLE_ARN", "use a profile or role chaining of the AWS configuration"),
+    ("ASSUME_ROLE_DURATION", "use a profile or role chaining of the AWS configuration"),
+    ("LOGGING_CONFIG", "use LOG_LEVEL and LOG_OUTPUT_PATHS"),
+];
+
+/// One line for every retired variable that is set.
+pub fn warnings(variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    RETIRED
+        .iter()
+        .filter(|(name, _)| variable(name).is_some())
+        .map(|(name, instead)| format!("environment variable {name} has no effect: {instead}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_retired_variable_names_its_successor() {
+        let lines = super::warnings(|name| (name == "LEADER_ELECT").then(|| "false".to_owned()));
+        assert_eq!(
+            lines,
+            ["environment variable LEADER_ELECT has no effect: use DISABLE_LEADER_ELECTION, with the opposite value"]
+        );
+    }
+}
