@@ -225,6 +225,15 @@ impl Requirements {
         self.conflicts(incoming).next().is_none()
     }
 
+    /// Whether every node that meets these requirements meets the demand, and not only some. A label that is left open
+    /// cannot be relied on, unless it is a custom one (which will then be absent) and absence is what is asked for.
+    pub fn guarantee(&self, demand: &Requirements, vocabulary: &Vocabulary) -> bool {
+        demand.iter().all(|demand| match self.0.get(&demand.key) {
+            Some(ours) => ours.values.intersect(&demand.values) == ours.values,
+            None => demand.operator().accepts_absence() && !vocabulary.is_well_known(demand.key.as_str()),
+        })
+    }
+
     /// The first demand for a label that the node will not have.
     fn undefined<'a>(&self, incoming: &'a Requirements, allow: AllowUndefined<'_>) -> Option<&'a Requirement> {
         incoming.iter().find(|demand| {
