@@ -1,0 +1,72 @@
+//! What becomes of a machine, settled at its launch.
+
+use jiff::{SignedDuration, Timestamp};
+use model::CapacityType;
+
+use crate::{
+    dice::Dice,
+    faults::Faults,
+    machine::{Machine, NodeObject, Reclaim, provider_id},
+    node,
+    order::{Bid, Order},
+};
+
+/// What is settled about a machine by its token alone.
+pub struct Fate {
+    pub boot: SignedDuration,
+    pub joins: bool,
+    lifetime: Option<SignedDuration>,
+}
+
+impl Fate {
+    pub fn of(seed: u64, token: &str, faults: &Faults) -> Self {
+        let dice = |purpose: &str| Dice::new(seed, purpose, token);
+        let lifetime = |mean| dice("interruption").lifetime(mean);
+        Self {
+            boot: dice("boot").latency(faults.launch_latency),
+            joins: !dice("join").chance(faults.never_joins),
+            lifetime: faults
+                .interruption
+                .map(|interruption| lifetime(interruption.mean_lifetime)),
+        }
+    }
+}
+
+/// The machine that an order gets under a bid.
+pub fn built(seed: u64, faults: &Faults, order: &Order, bid: &Bid, now: Timestamp) -> Machine {
+    let fate = Fate::of(seed, &order.token, faults);
+    let boots = after(now, fate.boot);
+    let offering = bid.offering();
+    let figures = node::figures(&bid.shape, offering, &order.requests);
+    let reclaim = faults.interruption.zip(fate.lifetime).map(|(interruption, lifetime)| {
+        let notice = after(boots, lifetime);
+        let gone = after(notice, interruption.notice);
+        Reclaim { notice, gone }
+    });
+    Machine {
+        provider_id: provider_id(order.claim.as_str()),
+        node: order.claim.as_str().into(),
+        token: order.token.clone(),
+        claim: Some(order.claim.clone()),
+        pool: order.pool.clone(),
+        offering: bid.key(),
+        price: offering.price,
+        labels: node::labels(order, &bid.shape, offering),
+        annotations: node::annotations(order),
+        taints: order.taints.clone(),
+        capacity: figures.capacity,
+        allocatable: figures.allocatable,
+        launched: now,
+        boots,
+        joins: fate.joins.then(|| after(boots, order.registration_delay)),
+        ending: None,
+        // Only spot machines are ever taken back.
+        reclaim: reclaim.filter(|_| offering.capacity_type == CapacityType::Spot),
+        node_object: NodeObject::NotYet,
+    }
+}
+
+/// A later moment; the end of the calendar when there is no such moment.
+pub fn after(moment: Timestamp, span: SignedDuration) -> Timestamp {
+    moment.saturating_add(span).unwrap_or(Timestamp::MAX)
+}
