@@ -4,8 +4,10 @@
 //! overlays are decorators around it. A provider never decides what to launch beyond choosing among the offerings that
 //! a request admits, and it never touches a Kubernetes object of Karpenter's own kinds.
 
+pub mod conformance;
 mod error;
 mod instance;
+pub mod metered;
 
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Ca
 
 pub use error::{ProviderError, Reason, Retry};
 pub use instance::{Instance, LaunchRequest, Launched, Termination};
+pub use metered::Metered;
 
 /// A kind of node class that a provider serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
