@@ -13,7 +13,12 @@ pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> FieldError {
 }
 
 pub(crate) fn too_long(field: impl Into<String>, max: usize) -> FieldError {
-    bare(Reason::TooLong, "Too long", field, &format!("may not be more than {max} bytes"))
+    bare(
+        Reason::TooLong,
+        "Too long",
+        field,
+        &format!("may not be more than {max} bytes"),
+    )
 }
 
 pub(crate) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> FieldError {
@@ -30,12 +35,25 @@ pub(crate) fn duplicate(field: impl Into<String>, value: &Value) -> FieldError {
 pub(crate) fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> FieldError {
     let quoted: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
     let detail = format!("supported values: {}", quoted.join(", "));
-    bare(Reason::NotSupported, &format!("Unsupported value: {}", shown(value)), field, &detail)
+    bare(
+        Reason::NotSupported,
+        &format!("Unsupported value: {}", shown(value)),
+        field,
+        &detail,
+    )
 }
 
 fn bare(reason: Reason, words: &str, field: impl Into<String>, detail: &str) -> FieldError {
-    let message = if detail.is_empty() { words.to_owned() } else { format!("{words}: {detail}") };
-    FieldError { field: field.into(), reason, message }
+    let message = if detail.is_empty() {
+        words.to_owned()
+    } else {
+        format!("{words}: {detail}")
+    };
+    FieldError {
+        field: field.into(),
+        reason,
+        message,
+    }
 }
 
 /// A value in the notation of the server's messages: strings quoted, scalars bare, the rest as JSON.

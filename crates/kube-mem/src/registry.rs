@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use builtin::builtin_types;
+pub(crate) use custom::served_versions;
 pub use custom::{CustomVersion, ScalePaths};
 
 /// Group, version and kind: what an object says about itself in `apiVersion` and `kind`.
@@ -23,11 +24,7 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    pub fn new(
-        group: impl Into<String>,
-        version: impl Into<String>,
-        kind: impl Into<String>,
-    ) -> Self {
+    pub fn new(group: impl Into<String>, version: impl Into<String>, kind: impl Into<String>) -> Self {
         Self {
             group: group.into(),
             version: version.into(),
@@ -81,6 +78,8 @@ pub struct ResourceType {
     pub categories: Vec<String>,
     pub verbs: Vec<&'static str>,
     pub subresources: Vec<Subresource>,
+    /// Where the objects lie. Versions of one resource share a place, and so do the two groups that have events.
+    pub collection: Arc<str>,
     /// What only custom resources have; `None` for the built-in kinds.
     pub custom: Option<Arc<CustomVersion>>,
 }
@@ -101,6 +100,14 @@ impl ResourceType {
 
     pub fn api_version(&self) -> String {
         api_version(&self.group, &self.version)
+    }
+
+    /// The name of the place in which objects of this group and plural name are kept.
+    pub(crate) fn collection_name(group: &str, plural: &str) -> Arc<str> {
+        match (group, plural) {
+            ("events.k8s.io", "events") | ("", _) => plural.into(),
+            _ => format!("{plural}.{group}").into(),
+        }
     }
 
     pub fn group_resource(&self) -> GroupResource {
@@ -142,8 +149,20 @@ impl Registry {
 
     /// The type that an owner reference or a scale target names.
     pub fn find_kind(&self, gvk: &Gvk) -> Option<&Arc<ResourceType>> {
-        self.all().find(|ty| {
-            ty.kind == gvk.kind && ty.group == gvk.group && ty.version == gvk.version
+        self.all()
+            .find(|ty| ty.kind == gvk.kind && ty.group == gvk.group && ty.version == gvk.version)
+    }
+
+    /// The type in whose version the objects of a collection are stored.
+    pub(crate) fn of_collection(&self, collection: &str) -> Option<&Arc<ResourceType>> {
+        builtin::of_collection(collection).or_else(|| {
+            self.custom.values().find(|ty| {
+                *ty.collection == *collection
+                    && ty
+                        .custom
+                        .as_ref()
+                        .is_some_and(|custom| custom.storage_version == ty.version)
+            })
         })
     }
 
@@ -158,8 +177,7 @@ impl Registry {
         group: &'a str,
         version: &'a str,
     ) -> impl Iterator<Item = &'a Arc<ResourceType>> {
-        self.all()
-            .filter(move |ty| ty.group == group && ty.version == version)
+        self.all().filter(move |ty| ty.group == group && ty.version == version)
     }
 
     /// The groups with their versions, the preferred version first; the core group is the empty string.
@@ -183,7 +201,6 @@ impl Registry {
 
     /// Stops serving every version of a custom resource.
     pub(crate) fn remove_custom(&mut self, group: &str, plural: &str) {
-        self.custom
-            .retain(|(g, _, p), _| !(g == group && p == plural));
+        self.custom.retain(|(g, _, p), _| !(g == group && p == plural));
     }
 }

@@ -15,8 +15,7 @@ const ALL: &[&str] = &[
     "update",
     "watch",
 ];
-const NO_COLLECTION_DELETE: &[&str] =
-    &["create", "delete", "get", "list", "patch", "update", "watch"];
+const NO_COLLECTION_DELETE: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 const CREATE_ONLY: &[&str] = &["create"];
 const READ_WRITE: &[&str] = &["get", "patch", "update"];
 
@@ -80,8 +79,11 @@ const ROWS: &[Row] = &[
         .verbs(NO_COLLECTION_DELETE)
         .with(&["finalize", "status"]),
     row("", "nodes node Node no").cluster().with(&["status"]),
-    row("", "persistentvolumeclaims persistentvolumeclaim PersistentVolumeClaim pvc")
-        .with(&["status"]),
+    row(
+        "",
+        "persistentvolumeclaims persistentvolumeclaim PersistentVolumeClaim pvc",
+    )
+    .with(&["status"]),
     row("", "persistentvolumes persistentvolume PersistentVolume pv")
         .cluster()
         .with(&["status"]),
@@ -94,9 +96,12 @@ const ROWS: &[Row] = &[
         "status",
     ]),
     row("", "podtemplates podtemplate PodTemplate"),
-    row("", "replicationcontrollers replicationcontroller ReplicationController rc")
-        .in_all()
-        .with(&["scale", "status"]),
+    row(
+        "",
+        "replicationcontrollers replicationcontroller ReplicationController rc",
+    )
+    .in_all()
+    .with(&["scale", "status"]),
     row("", "resourcequotas resourcequota ResourceQuota quota").with(&["status"]),
     row("", "secrets secret Secret"),
     row("", "serviceaccounts serviceaccount ServiceAccount sa").with(&["token"]),
@@ -105,33 +110,54 @@ const ROWS: &[Row] = &[
     row(AUTHN, "selfsubjectreviews selfsubjectreview SelfSubjectReview")
         .cluster()
         .verbs(CREATE_ONLY),
-    row(AUTHN, "tokenreviews tokenreview TokenReview").cluster().verbs(CREATE_ONLY),
-    row(AUTHZ, "localsubjectaccessreviews localsubjectaccessreview LocalSubjectAccessReview")
-        .verbs(CREATE_ONLY),
-    row(AUTHZ, "selfsubjectaccessreviews selfsubjectaccessreview SelfSubjectAccessReview")
+    row(AUTHN, "tokenreviews tokenreview TokenReview")
         .cluster()
         .verbs(CREATE_ONLY),
-    row(AUTHZ, "selfsubjectrulesreviews selfsubjectrulesreview SelfSubjectRulesReview")
-        .cluster()
-        .verbs(CREATE_ONLY),
+    row(
+        AUTHZ,
+        "localsubjectaccessreviews localsubjectaccessreview LocalSubjectAccessReview",
+    )
+    .verbs(CREATE_ONLY),
+    row(
+        AUTHZ,
+        "selfsubjectaccessreviews selfsubjectaccessreview SelfSubjectAccessReview",
+    )
+    .cluster()
+    .verbs(CREATE_ONLY),
+    row(
+        AUTHZ,
+        "selfsubjectrulesreviews selfsubjectrulesreview SelfSubjectRulesReview",
+    )
+    .cluster()
+    .verbs(CREATE_ONLY),
     row(AUTHZ, "subjectaccessreviews subjectaccessreview SubjectAccessReview")
         .cluster()
         .verbs(CREATE_ONLY),
     row(APPS, "controllerrevisions controllerrevision ControllerRevision"),
-    row(APPS, "daemonsets daemonset DaemonSet ds").in_all().with(&["status"]),
+    row(APPS, "daemonsets daemonset DaemonSet ds")
+        .in_all()
+        .with(&["status"]),
     row(APPS, "deployments deployment Deployment deploy")
         .in_all()
         .with(&["scale", "status"]),
-    row(APPS, "replicasets replicaset ReplicaSet rs").in_all().with(&["scale", "status"]),
+    row(APPS, "replicasets replicaset ReplicaSet rs")
+        .in_all()
+        .with(&["scale", "status"]),
     row(APPS, "statefulsets statefulset StatefulSet sts")
         .in_all()
         .with(&["scale", "status"]),
     row("batch", "cronjobs cronjob CronJob cj").in_all().with(&["status"]),
     row("batch", "jobs job Job").in_all().with(&["status"]),
     row("networking.k8s.io", "ingresses ingress Ingress ing").with(&["status"]),
-    row("networking.k8s.io", "networkpolicies networkpolicy NetworkPolicy netpol"),
-    row("policy", "poddisruptionbudgets poddisruptionbudget PodDisruptionBudget pdb")
-        .with(&["status"]),
+    row(
+        "networking.k8s.io",
+        "networkpolicies networkpolicy NetworkPolicy netpol",
+    ),
+    row(
+        "policy",
+        "poddisruptionbudgets poddisruptionbudget PodDisruptionBudget pdb",
+    )
+    .with(&["status"]),
     row(RBAC, "clusterrolebindings clusterrolebinding ClusterRoleBinding").cluster(),
     row(RBAC, "clusterroles clusterrole ClusterRole").cluster(),
     row(RBAC, "rolebindings rolebinding RoleBinding"),
@@ -143,18 +169,27 @@ const ROWS: &[Row] = &[
     row(STORAGE, "volumeattachments volumeattachment VolumeAttachment")
         .cluster()
         .with(&["status"]),
-    row(STORAGE, "volumeattributesclasses volumeattributesclass VolumeAttributesClass vac")
-        .cluster(),
-    row("apiextensions.k8s.io", "customresourcedefinitions customresourcedefinition CustomResourceDefinition crd crds")
-        .cluster()
-        .with(&["status"]),
+    row(
+        STORAGE,
+        "volumeattributesclasses volumeattributesclass VolumeAttributesClass vac",
+    )
+    .cluster(),
+    row(
+        "apiextensions.k8s.io",
+        "customresourcedefinitions customresourcedefinition CustomResourceDefinition crd crds",
+    )
+    .cluster()
+    .with(&["status"]),
     row("scheduling.k8s.io", "priorityclasses priorityclass PriorityClass pc").cluster(),
     row("coordination.k8s.io", "leases lease Lease"),
     row("node.k8s.io", "runtimeclasses runtimeclass RuntimeClass").cluster(),
     row("discovery.k8s.io", "endpointslices endpointslice EndpointSlice"),
     row(RESOURCE, "deviceclasses deviceclass DeviceClass").cluster(),
     row(RESOURCE, "resourceclaims resourceclaim ResourceClaim").with(&["status"]),
-    row(RESOURCE, "resourceclaimtemplates resourceclaimtemplate ResourceClaimTemplate"),
+    row(
+        RESOURCE,
+        "resourceclaimtemplates resourceclaimtemplate ResourceClaimTemplate",
+    ),
     row(RESOURCE, "resourceslices resourceslice ResourceSlice").cluster(),
 ];
 
@@ -163,6 +198,7 @@ fn resource_type(row: &Row) -> ResourceType {
     let mut next = || names.next().expect("every row names plural, singular and kind");
     let (plural, singular, kind) = (next(), next(), next());
     let own = Gvk::new(row.group, row.version, &kind);
+    let collection = ResourceType::collection_name(row.group, &plural);
     ResourceType {
         group: row.group.to_owned(),
         version: row.version.to_owned(),
@@ -174,11 +210,8 @@ fn resource_type(row: &Row) -> ResourceType {
         short_names: names.collect(),
         categories: row.categories.iter().map(ToString::to_string).collect(),
         verbs: row.verbs.to_vec(),
-        subresources: row
-            .subresources
-            .iter()
-            .map(|name| subresource(name, &own))
-            .collect(),
+        subresources: row.subresources.iter().map(|name| subresource(name, &own)).collect(),
+        collection,
         custom: None,
     }
 }
@@ -188,10 +221,7 @@ fn subresource(name: &'static str, own: &Gvk) -> Subresource {
         "binding" => (Gvk::new("", "v1", "Binding"), CREATE_ONLY),
         "eviction" => (Gvk::new("policy", "v1", "Eviction"), CREATE_ONLY),
         "scale" => (Gvk::new("autoscaling", "v1", "Scale"), READ_WRITE),
-        "token" => (
-            Gvk::new("authentication.k8s.io", "v1", "TokenRequest"),
-            CREATE_ONLY,
-        ),
+        "token" => (Gvk::new("authentication.k8s.io", "v1", "TokenRequest"), CREATE_ONLY),
         "log" => (own.clone(), &["get"]),
         "finalize" => (own.clone(), &["update"]),
         _ => (own.clone(), READ_WRITE),
@@ -217,6 +247,19 @@ static BY_PATH: LazyLock<BTreeMap<Key, &'static Arc<ResourceType>>> = LazyLock::
         })
         .collect()
 });
+
+/// Of the two groups that have events, the core group is the one in whose form they are stored.
+static BY_COLLECTION: LazyLock<BTreeMap<&'static str, &'static Arc<ResourceType>>> = LazyLock::new(|| {
+    TYPES
+        .iter()
+        .filter(|ty| ty.group != "events.k8s.io")
+        .map(|ty| (&*ty.collection, ty))
+        .collect()
+});
+
+pub(super) fn of_collection(collection: &str) -> Option<&'static Arc<ResourceType>> {
+    BY_COLLECTION.get(collection).copied()
+}
 
 /// The built-in types in discovery order.
 pub fn builtin_types() -> &'static [Arc<ResourceType>] {

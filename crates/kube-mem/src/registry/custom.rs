@@ -42,8 +42,7 @@ pub struct ScalePaths {
 
 /// Compiling the rules of a schema costs milliseconds and thousands of small worlds register the same few
 /// definitions, so the results are kept for the process. A result depends on its text alone.
-static COMPILED: LazyLock<Mutex<BTreeMap<String, Arc<CustomVersion>>>> =
-    LazyLock::new(Mutex::default);
+static COMPILED: LazyLock<Mutex<BTreeMap<String, Arc<CustomVersion>>>> = LazyLock::new(Mutex::default);
 
 /// Reads every served version of a definition.
 ///
@@ -88,8 +87,10 @@ fn resource_type(spec: &Value, version: &Value, storage: &str) -> Result<Resourc
             verbs: vec!["get", "patch", "update"],
         });
     }
+    let plural = text(&names["plural"]);
     Ok(ResourceType {
-        plural: text(&names["plural"]),
+        collection: ResourceType::collection_name(&own.group, &plural),
+        plural,
         singular: names["singular"]
             .as_str()
             .filter(|name| !name.is_empty())
@@ -148,12 +149,7 @@ fn compiled(version: &Value, gvk: &Gvk, storage: &str) -> Result<Arc<CustomVersi
 fn scale_paths(scale: &Value) -> Option<ScalePaths> {
     let path = |key: &str| -> Option<Vec<String>> {
         let text = scale[key].as_str()?;
-        Some(
-            text.trim_start_matches('.')
-                .split('.')
-                .map(str::to_owned)
-                .collect(),
-        )
+        Some(text.trim_start_matches('.').split('.').map(str::to_owned).collect())
     };
     Some(ScalePaths {
         spec_replicas: path("specReplicasPath")?,

@@ -1,0 +1,176 @@
+//! What may be a name, a label key or a label value, with the real server's words for what may not.
+
+use crate::registry::ResourceType;
+
+const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+
+/// What is wrong with the name of an object of this type; nothing if it may be used.
+pub(crate) fn object_name_problem(ty: &ResourceType, name: &str) -> Option<String> {
+    match (ty.group.as_str(), ty.kind.as_str()) {
+        ("", "Namespace") => dns_label_problem(name),
+        ("", "Service") => dns_1035_label_problem(name),
+        ("rbac.authorization.k8s.io", _) => path_segment_problem(name),
+        _ => dns_subdomain_problem(name),
+    }
+}
+
+pub(crate) fn dns_subdomain_problem(name: &str) -> Option<String> {
+    let mut problems = Vec::new();
+    if name.len() > 253 {
+        problems.push(too_long(253));
+    }
+    if !is_dns_subdomain(name) {
+        problems.push(format!(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
+             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+             '{LABEL}(\\.{LABEL})*')"
+        ));
+    }
+    joined(&problems)
+}
+
+pub(crate) fn dns_label_problem(name: &str) -> Option<String> {
+    let mut problems = Vec::new();
+    if name.len() > 63 {
+        problems.push(too_long(63));
+    }
+    if !is_dns_label(name) {
+        problems.push(if is_dns_subdomain(name) {
+            "must not contain dots".to_owned()
+        } else {
+            format!(
+                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
+                 and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+                 '{LABEL}')"
+            )
+        });
+    }
+    joined(&problems)
+}
+
+fn dns_1035_label_problem(name: &str) -> Option<String> {
+    let mut problems = Vec::new();
+    if name.len() > 63 {
+        problems.push(too_long(63));
+    }
+    if !is_dns_label(name) || name.starts_with(|char: char| char.is_ascii_digit()) {
+        problems.push(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+                .to_owned(),
+        );
+    }
+    joined(&problems)
+}
+
+fn path_segment_problem(name: &str) -> Option<String> {
+    match name {
+        "." | ".." => Some(format!("may not be '{name}'")),
+        _ if name.contains('/') => Some("may not contain '/'".to_owned()),
+        _ if name.contains('%') => Some("may not contain '%'".to_owned()),
+        _ => None,
+    }
+}
+
+pub(crate) fn label_key_problem(key: &str) -> Option<String> {
+    let mut problems = Vec::new();
+    let name = match key.split_once('/') {
+        None => key,
+        Some((prefix, name)) if !name.contains('/') => {
+            if prefix.is_empty() {
+                problems.push("prefix part must be non-empty".to_owned());
+            } else if let Some(problem) = dns_subdomain_problem(prefix) {
+                problems.push(format!("prefix part {problem}"));
+            }
+            name
+        }
+        Some(_) => {
+            return Some(format!(
+                "a valid label key {QUALIFIED_NAME} with an optional DNS subdomain prefix and '/' (e.g. \
+                 'example.com/MyName')"
+            ));
+        }
+    };
+    if name.is_empty() {
+        problems.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        problems.push(format!("name part {}", too_long(63)));
+    }
+    if name.is_empty() || !is_label_word(name) {
+        problems.push(format!("name part {QUALIFIED_NAME}"));
+    }
+    joined(&problems)
+}
+
+const QUALIFIED_NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+     alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+     '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+pub(crate) fn label_value_problem(value: &str) -> Option<String> {
+    let mut problems = Vec::new();
+    if value.len() > 63 {
+        problems.push(too_long(63));
+    }
+    if !is_label_word(value) {
+        problems.push(
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
+             start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
+             validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+                .to_owned(),
+        );
+    }
+    joined(&problems)
+}
+
+fn is_dns_label(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+    !bytes.is_empty() && bytes.iter().all(inner) && bytes[0] != b'-' && bytes[bytes.len() - 1] != b'-'
+}
+
+fn is_dns_subdomain(text: &str) -> bool {
+    text.split('.').all(is_dns_label)
+}
+
+/// Empty, or alphanumeric at both ends with dashes, dots and underscores between.
+fn is_label_word(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let ends = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
+    bytes.iter().all(inner) && ends(bytes.first()) && ends(bytes.last())
+}
+
+fn too_long(max: usize) -> String {
+    format!("must be no more than {max} bytes")
+}
+
+fn joined(problems: &[String]) -> Option<String> {
+    (!problems.is_empty()).then(|| problems.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked_by_their_kind() {
+        assert_eq!(dns_subdomain_problem("a.b-c.0"), None);
+        assert!(dns_subdomain_problem("Upper").is_some());
+        assert!(dns_subdomain_problem("").is_some());
+        assert!(dns_subdomain_problem("a..b").is_some());
+        assert_eq!(dns_label_problem("a.b").as_deref(), Some("must not contain dots"));
+        assert!(dns_1035_label_problem("0a").is_some());
+        assert_eq!(path_segment_problem("system:node"), None);
+    }
+
+    #[test]
+    fn label_keys_may_have_a_prefix_and_values_may_be_empty() {
+        assert_eq!(label_key_problem("karpenter.sh/nodepool"), None);
+        assert!(label_key_problem("/x").is_some());
+        assert!(label_key_problem("a/b/c").is_some());
+        assert_eq!(label_value_problem(""), None);
+        assert!(label_value_problem("-a").is_some());
+        assert!(label_value_problem(&"a".repeat(64)).is_some());
+    }
+}

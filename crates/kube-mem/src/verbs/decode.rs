@@ -1,0 +1,169 @@
+//! From the body of a request to an object of the requested type, and the options of a write.
+
+use serde_json::{Value, json};
+
+use crate::complaint;
+use crate::events;
+use crate::failure::Failure;
+use crate::registry::ResourceType;
+use crate::request::Request;
+
+const MEDIA_TYPES: &str = "application/json, application/yaml";
+
+/// What to do about fields that the schema does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// The options that all writes have.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteOptions {
+    pub dry_run: bool,
+    pub manager: String,
+    pub validation: FieldValidation,
+}
+
+impl WriteOptions {
+    /// *Errors*: 422 for values outside the closed lists; `kind` is the kind of options that the message names.
+    pub(crate) fn of(request: &Request, kind: &str) -> Result<Self, Failure> {
+        let mut errors = Vec::new();
+        let dry_run = request.query.all("dryRun");
+        if let Some(other) = dry_run.iter().find(|value| *value != "All") {
+            errors.push(complaint::not_supported("dryRun", &json!(other), &["All"]));
+        }
+        let validation = match request.query.get("fieldValidation") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let supported = ["Ignore", "Strict", "Warn"];
+                errors.push(complaint::not_supported("fieldValidation", &json!(other), &supported));
+                FieldValidation::Warn
+            }
+        };
+        if !errors.is_empty() {
+            return Err(Failure::invalid_kind("meta.k8s.io", kind, "", &errors));
+        }
+        Ok(Self {
+            dry_run: !dry_run.is_empty(),
+            manager: request.field_manager(),
+            validation,
+        })
+    }
+}
+
+/// The body as a value, from JSON or YAML.
+pub(super) fn body(request: &Request) -> Result<Value, Failure> {
+    let media_type = request.content_type.split(';').next().unwrap_or_default().trim();
+    match media_type {
+        "" | "application/json" => serde_json::from_slice(&request.body)
+            .map_err(|cause| Failure::bad_request(format!("couldn't get version/kind; json parse error: {cause}"))),
+        "application/yaml" => yaml(&request.body),
+        _ => Err(Failure::unsupported_media_type(format!(
+            "the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
+        ))),
+    }
+}
+
+/// YAML includes JSON, so bodies that may be either are read with this.
+pub(super) fn yaml(bytes: &[u8]) -> Result<Value, Failure> {
+    let malformed = |cause: String| Failure::bad_request(format!("error decoding YAML: {cause}"));
+    // Clients that could send YAML mostly send JSON, which is much faster to read.
+    if let Ok(value) = serde_json::from_slice(bytes) {
+        return Ok(value);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|cause| malformed(cause.to_string()))?;
+    serde_saphyr::from_str(text).map_err(|cause| malformed(cause.to_string()))
+}
+
+/// The body as an object of the request's own type.
+///
+/// *Errors*: 400 if it says that it is something else.
+pub(super) fn object(request: &Request) -> Result<Value, Failure> {
+    typed(body(request)?, &request.ty)
+}
+
+/// Checks and completes what an object says about its type.
+pub(super) fn typed(mut object: Value, ty: &ResourceType) -> Result<Value, Failure> {
+    let (api_version, kind) = (ty.api_version(), ty.kind.as_str());
+    let Some(fields) = object.as_object_mut() else {
+        return Err(unfit(ty, kind, "json: cannot unmarshal into Go value"));
+    };
+    let said = |key: &str| {
+        fields
+            .get(key)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    let (said_version, said_kind) = (said("apiVersion"), said("kind"));
+    if let Some(said_kind) = said_kind.filter(|said| said != kind) {
+        return Err(unfit(
+            ty,
+            &said_kind,
+            &format!("no conversion from {said_kind} to {kind} is known"),
+        ));
+    }
+    if let Some(said_version) = said_version.filter(|said| *said != api_version) {
+        return Err(Failure::bad_request(format!(
+            "the API version in the data ({said_version}) does not match the expected API version ({api_version})"
+        )));
+    }
+    fields.insert("apiVersion".to_owned(), api_version.into());
+    fields.insert("kind".to_owned(), kind.into());
+    match fields.get("metadata") {
+        None | Some(Value::Null) => {
+            fields.insert("metadata".to_owned(), json!({}));
+        }
+        Some(Value::Object(_)) => {}
+        Some(_) => return Err(unfit(ty, kind, "json: cannot unmarshal metadata into an object")),
+    }
+    Ok(object)
+}
+
+pub(super) fn unfit(ty: &ResourceType, said_kind: &str, cause: &str) -> Failure {
+    let (version, kind) = (&ty.version, &ty.kind);
+    Failure::bad_request(format!(
+        "{said_kind} in version {version:?} cannot be handled as a {kind}: {cause}"
+    ))
+}
+
+/// The form in which objects of the type are stored.
+pub(super) fn to_stored(ty: &ResourceType, mut object: Value) -> Value {
+    match &ty.custom {
+        Some(custom) if custom.storage_version != ty.version => {
+            object["apiVersion"] = crate::registry::api_version(&ty.group, &custom.storage_version).into();
+            object
+        }
+        None if ty.group == "events.k8s.io" => events::to_core(&object),
+        _ => object,
+    }
+}
+
+/// Removes what the schema does not know.
+///
+/// *Errors*: 400 if the client wants to be strict about it. Otherwise the result is what to warn about.
+pub(super) fn without_unknown_fields(
+    ty: &ResourceType,
+    object: &mut Value,
+    validation: FieldValidation,
+) -> Result<Vec<String>, Failure> {
+    let unknown = match &ty.custom {
+        Some(custom) => custom.schema.prune(object),
+        None => Vec::new(),
+    };
+    let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Warn => Ok(texts),
+        FieldValidation::Strict if texts.is_empty() => Ok(texts),
+        FieldValidation::Strict => Err(unfit(
+            ty,
+            &ty.kind,
+            &format!("strict decoding error: {}", texts.join(", ")),
+        )),
+    }
+}

@@ -1,0 +1,214 @@
+//! Patches: four media types, one way into the store.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Written;
+use super::create::Ownership;
+use super::decode::{self, FieldValidation, WriteOptions};
+use crate::cluster::Cluster;
+use crate::complaint;
+use crate::encode;
+use crate::failure::Failure;
+use crate::kinds;
+use crate::meta;
+use crate::patch::{self, ApplyError, ApplyOptions, PatchError};
+use crate::request::Request;
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+impl Cluster {
+    pub(super) fn patch_object(&mut self, request: &Request) -> Result<Written, Failure> {
+        let media_type = request.content_type.split(';').next().unwrap_or_default().trim();
+        if media_type == APPLY {
+            return self.apply_object(request);
+        }
+        if ![JSON, MERGE, STRATEGIC].contains(&media_type) || (media_type == STRATEGIC && request.ty.custom.is_some()) {
+            return Err(unsupported(request));
+        }
+        let options = WriteOptions::of(request, "PatchOptions")?;
+        if request.query.flag("force") {
+            let forbidden = complaint::forbidden("force", "may not be specified for non-apply patch");
+            return Err(Failure::invalid_kind("meta.k8s.io", "PatchOptions", "", &[forbidden]));
+        }
+        let existing = self.existing(request)?.clone();
+        let current = encode::in_version(&request.ty, &existing.value);
+        let patch = patch_body(request)?;
+        let mut object = match media_type {
+            JSON => patch::json(&current, &patch),
+            MERGE => Ok(patch::merge(&current, &patch)),
+            _ => patch::strategic(&request.ty.gvk(), &current, &patch),
+        }
+        .map_err(|cause| refused(&cause))?;
+        self.checked_identity(request, &object)?;
+        let warnings = strict_patch(request, &mut object, options.validation)?;
+        let object = decode::to_stored(&request.ty, object);
+        self.replace(request, &existing, object, &options, Ownership::Record, warnings)
+    }
+
+    fn apply_object(&mut self, request: &Request) -> Result<Written, Failure> {
+        let options = WriteOptions::of(request, "PatchOptions")?;
+        if request.query.get("fieldManager").is_empty() {
+            let missing = complaint::required("fieldManager", "is required for apply patch");
+            return Err(Failure::invalid_kind("meta.k8s.io", "PatchOptions", "", &[missing]));
+        }
+        let mut applied = decode::typed(decode::yaml(&request.body)?, &request.ty)?;
+        let warnings = decode::without_unknown_fields(&request.ty, &mut applied, options.validation)?;
+        let said = meta::name(&applied);
+        if !said.is_empty() && said != request.name {
+            return Err(Failure::bad_request(format!(
+                "metadata.name: Invalid value: {said:?}: does not match the name on the URL ({})",
+                request.name
+            )));
+        }
+        let existing = self.find(&request.ty, &request.namespace, &request.name).cloned();
+        if existing.is_none() && !request.subresource.is_empty() {
+            return Err(Failure::not_found(&request.ty.group_resource(), &request.name));
+        }
+        let live = existing
+            .as_ref()
+            .map(|object| encode::in_version(&request.ty, &object.value));
+        let now = self.stamp();
+        let how = ApplyOptions {
+            manager: &options.manager,
+            force: request.query.flag("force"),
+            subresource: request.subresource_name(),
+            now: &now,
+        };
+        let mut object = kinds::with_types(&request.ty, |types| patch::apply(live.as_deref(), &applied, how, types))
+            .map_err(|cause| apply_refused(&cause))?;
+        match existing {
+            Some(existing) => {
+                let object = decode::to_stored(&request.ty, object);
+                self.replace(request, &existing, object, &options, Ownership::Recorded, warnings)
+            }
+            None => {
+                if !meta::uid(&applied).is_empty() {
+                    let uid = meta::uid(&applied);
+                    let cause = format!(
+                        "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                    );
+                    return Err(Failure::conflict(&request.ty.group_resource(), &request.name, &cause));
+                }
+                meta::metadata_mut(&mut object).insert("name".to_owned(), request.name.clone().into());
+                self.create(request, object, &options, Ownership::Recorded)
+            }
+        }
+    }
+
+    /// A patch cannot turn an object into another one.
+    fn checked_identity(&self, request: &Request, patched: &Value) -> Result<(), Failure> {
+        let immutable = |field: &str, value: &str| {
+            let error = complaint::invalid(field, &json!(value), "field is immutable");
+            Err(Failure::invalid(&request.ty, &request.name, &[error]))
+        };
+        if patched["kind"] != request.ty.kind.as_str() || patched["apiVersion"] != request.ty.api_version() {
+            let said = patched["kind"].as_str().unwrap_or_default();
+            return Err(decode::unfit(
+                &request.ty,
+                said,
+                "the patch changes the type of the object",
+            ));
+        }
+        match meta::name(patched) {
+            name if name != request.name => immutable("metadata.name", name),
+            _ if request.ty.namespaced && meta::namespace(patched) != request.namespace => Err(Failure::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn unsupported(request: &Request) -> Failure {
+    let mut accepted = vec![JSON, MERGE];
+    if request.ty.custom.is_none() {
+        accepted.push(STRATEGIC);
+    }
+    accepted.push(APPLY);
+    Failure::unsupported_media_type(format!(
+        "the body of the request was in an unknown format - accepted media types include: {}",
+        accepted.join(", ")
+    ))
+}
+
+fn patch_body(request: &Request) -> Result<Value, Failure> {
+    serde_json::from_slice(&request.body)
+        .map_err(|cause| Failure::bad_request(format!("error decoding patch: {cause}")))
+}
+
+/// Unknown fields in a patch are refused with another status than in a whole object.
+fn strict_patch(request: &Request, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Failure> {
+    let warnings = decode::without_unknown_fields(&request.ty, object, FieldValidation::Warn)?;
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Warn => Ok(warnings),
+        FieldValidation::Strict if warnings.is_empty() => Ok(warnings),
+        FieldValidation::Strict => {
+            let detail = format!("strict decoding error: {}", warnings.join(", "));
+            let error = complaint::invalid("patch", &json!(object.to_string()), &detail);
+            Err(Failure::invalid_kind("", "", "", &[error]))
+        }
+    }
+}
+
+fn refused(cause: &PatchError) -> Failure {
+    match cause {
+        PatchError::Malformed(text) => Failure::bad_request(text),
+        PatchError::Internal(text) => Failure::new(500, "", text),
+        PatchError::Unprocessable(text) => {
+            let mut failure = Failure::new(
+                422,
+                "Invalid",
+                "the server rejected our request due to an error in our request",
+            );
+            failure.details = Some(json!({ "causes": [{ "reason": "UnexpectedServerResponse", "message": text }] }));
+            failure
+        }
+    }
+}
+
+fn apply_refused(cause: &ApplyError) -> Failure {
+    match cause {
+        ApplyError::Malformed(text) => Failure::bad_request(text),
+        ApplyError::Untyped(text) => Failure::new(500, "", text),
+        ApplyError::Conflicts(conflicts) => {
+            let causes: Vec<Value> = conflicts
+                .iter()
+                .map(|conflict| {
+                    json!({
+                        "reason": "FieldManagerConflict",
+                        "message": format!("conflict with {}", conflict.manager),
+                        "field": conflict.field,
+                    })
+                })
+                .collect();
+            let mut failure = Failure::new(409, "Conflict", conflict_message(conflicts));
+            failure.details = Some(json!({ "causes": causes }));
+            failure
+        }
+    }
+}
+
+fn conflict_message(conflicts: &[patch::Conflict]) -> String {
+    if let [only] = conflicts {
+        return format!(
+            "Apply failed with 1 conflict: conflict with {}: {}",
+            only.manager, only.field
+        );
+    }
+    let mut by_manager: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for conflict in conflicts {
+        by_manager.entry(&conflict.manager).or_default().push(&conflict.field);
+    }
+    let mut lines = Vec::new();
+    for (manager, fields) in by_manager {
+        lines.push(format!("conflicts with {manager}:"));
+        lines.extend(fields.iter().map(|field| format!("- {field}")));
+    }
+    format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
+}
