@@ -20,6 +20,7 @@ mod text_enum;
 
 pub mod aws;
 pub mod conditions;
+pub mod convert;
 pub mod crds;
 pub mod duration;
 pub mod hash;
