@@ -1,0 +1,51 @@
+//! What changed, as subscribers are told.
+
+use std::sync::Arc;
+
+use api::v1::{NodeClaim, NodePool};
+use k8s_openapi::api::{core::v1::Node, storage::v1::VolumeAttachment};
+use model::{NodeKey, Pod, PoolName};
+
+use crate::{NodeClass, ObjectKey};
+
+/// An object before and after. One side is missing when it came or went.
+#[derive(Debug)]
+pub struct Change<T> {
+    pub key: ObjectKey,
+    pub old: Option<Arc<T>>,
+    pub new: Option<Arc<T>>,
+}
+
+impl<T> Change<T> {
+    /// The object as it is, or as it was when it went.
+    pub fn latest(&self) -> Option<&Arc<T>> {
+        self.new.as_ref().or(self.old.as_ref())
+    }
+}
+
+impl<T> Clone for Change<T> {
+    fn clone(&self) -> Self {
+        Self {
+            key: self.key.clone(),
+            old: self.old.clone(),
+            new: self.new.clone(),
+        }
+    }
+}
+
+/// One change of the index.
+#[derive(Clone, Debug)]
+pub enum Event {
+    Pool(Change<NodePool>),
+    Claim(Change<NodeClaim>),
+    Node(Change<Node>),
+    Pod(Change<Pod>),
+    NodeClass(Change<NodeClass>),
+    Attachment(Change<VolumeAttachment>),
+    /// What a pool may launch has become known or has changed.
+    Catalog(PoolName),
+    /// A nomination or a deletion mark was set or taken back.
+    Mark(NodeKey),
+    /// Every watched kind has been listed once.
+    Synced,
+}

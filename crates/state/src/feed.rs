@@ -1,0 +1,179 @@
+//! Lists and watches one kind into an index.
+//!
+//! ```text
+//!            ┌──────────── version expired ────────────┐
+//!            ▼                                         │
+//!   list (pages) ──► watch from the list's version ──► watch again from the last version seen
+//!        ▲  │ failed                    │ dropped, failed: pause
+//!        └──┘ pause
+//! ```
+//!
+//! Written on the plain list and watch calls rather than on kube's watcher, which does not tell the version of a list:
+//! without it, a list that was under way during one of our own writes would undo that write in the index.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use kube::{
+    Api, ResourceExt,
+    api::{ListParams, WatchParams},
+    core::WatchEvent,
+};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{debug, warn};
+
+use crate::{Index, Indexed, table::version};
+
+/// How patient a feed is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeedPace {
+    pub first_pause: Duration,
+    pub longest_pause: Duration,
+    pub page_size: u32,
+    /// How long the server keeps one watch open.
+    pub watch_secs: u32,
+}
+
+impl Default for FeedPace {
+    fn default() -> Self {
+        Self {
+            first_pause: Duration::from_millis(200),
+            longest_pause: Duration::from_secs(10),
+            page_size: 500,
+            // Servers refuse five minutes and more.
+            watch_secs: 290,
+        }
+    }
+}
+
+/// One kind on its way into an index.
+pub struct Feed<K: Indexed> {
+    api: Api<K>,
+    kind: K::DynamicType,
+    index: Arc<Index>,
+    pace: FeedPace,
+}
+
+enum WatchEnd {
+    /// Go on from here.
+    At(u64),
+    /// The server has forgotten this version: only a list can tell what happened since.
+    Expired,
+}
+
+/// A list that cannot be answered within this time is asked for again.
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl<K: Indexed> Feed<K> {
+    /// From here on the index counts as unsynced until this feed has listed once.
+    pub fn new(api: Api<K>, kind: K::DynamicType, index: Arc<Index>, pace: FeedPace) -> Self {
+        index.expect::<K>(&kind);
+        Self { api, kind, index, pace }
+    }
+
+    /// Runs until it is dropped.
+    pub async fn run(self) {
+        let mut pause = self.pace.first_pause;
+        loop {
+            let mut at = match self.list().await {
+                Ok(at) => at,
+                Err(error) => {
+                    warn!(kind = ?K::KIND, error = %error, "could not list");
+                    sleep(pause).await;
+                    pause = self.longer(pause);
+                    continue;
+                }
+            };
+            pause = self.pace.first_pause;
+            loop {
+                let (begun, from) = (Instant::now(), at);
+                match self.watch(at).await {
+                    WatchEnd::Expired => break,
+                    WatchEnd::At(reached) => at = reached,
+                }
+                // A watch that told something, or that lasted, was healthy whatever ended it.
+                if at != from || begun.elapsed() > self.pace.longest_pause {
+                    pause = self.pace.first_pause;
+                }
+                sleep(pause).await;
+                pause = self.longer(pause);
+            }
+        }
+    }
+
+    fn longer(&self, pause: Duration) -> Duration {
+        (pause * 2).min(self.pace.longest_pause)
+    }
+
+    async fn list(&self) -> Result<u64, kube::Error> {
+        let mut params = ListParams::default().limit(self.pace.page_size);
+        let mut objects = Vec::new();
+        loop {
+            let page = match timeout(LIST_TIMEOUT, self.api.list(&params)).await {
+                Ok(page) => page,
+                Err(elapsed) => return Err(kube::Error::Service(Box::new(elapsed))),
+            };
+            let page = match page {
+                Ok(page) => page,
+                // The server no longer has the state that the earlier pages came from: begin again.
+                Err(kube::Error::Api(status)) if status.code == 410 && params.continue_token.is_some() => {
+                    params.continue_token = None;
+                    objects.clear();
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            objects.extend(page.items);
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params.continue_token = Some(token),
+                None => {
+                    let at = version(page.metadata.resource_version.as_deref());
+                    self.index.reset(objects, at, &self.kind);
+                    return Ok(at);
+                }
+            }
+        }
+    }
+
+    async fn watch(&self, from: u64) -> WatchEnd {
+        let params = WatchParams::default().timeout(self.pace.watch_secs);
+        // A connection can die without a word; the server ends a healthy watch well before this.
+        let silence = Duration::from_secs(u64::from(self.pace.watch_secs) + 30);
+        let mut at = from;
+        let opened = timeout(silence, self.api.watch(&params, &from.to_string())).await;
+        let mut events = match opened {
+            Ok(Ok(events)) => events.boxed(),
+            Ok(Err(error)) => return self.ended(&error, at),
+            Err(_) => return WatchEnd::At(at),
+        };
+        loop {
+            let event = match timeout(silence, events.next()).await {
+                Ok(Some(Ok(event))) => event,
+                Ok(Some(Err(error))) => return self.ended(&error, at),
+                Ok(None) | Err(_) => return WatchEnd::At(at),
+            };
+            match event {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                    at = at.max(version(object.resource_version().as_deref()));
+                    self.index.apply_with(object, &self.kind);
+                }
+                WatchEvent::Deleted(object) => {
+                    at = at.max(version(object.resource_version().as_deref()));
+                    self.index.delete_with(&object, &self.kind);
+                }
+                WatchEvent::Bookmark(bookmark) => at = at.max(version(Some(&bookmark.metadata.resource_version))),
+                WatchEvent::Error(status) => return self.ended(&kube::Error::Api(status), at),
+            }
+        }
+    }
+
+    fn ended(&self, error: &kube::Error, at: u64) -> WatchEnd {
+        match error {
+            kube::Error::Api(status) if status.code == 410 => WatchEnd::Expired,
+            error => {
+                debug!(kind = ?K::KIND, error = %error, "watch ended");
+                WatchEnd::At(at)
+            }
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The one door into what is known of the cluster.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use api::v1::{NodeClaim, NodePool};
+use jiff::Timestamp;
+use k8s_openapi::api::{
+    core::v1::{Node, Pod},
+    storage::v1::VolumeAttachment,
+};
+use kube::{ResourceExt, core::DynamicObject};
+use model::{
+    Labels, NodeKey, PoolName, Vocabulary,
+    snapshot::{Catalog, Daemon, DisruptionBudget},
+};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, watch};
+
+use crate::{
+    Change, Event, Indexed, Kind, Served, Table, View,
+    kinds::in_scope,
+    ledger::Ledger,
+    marks::Marks,
+    shapes::Shapes,
+    table::{Entry, Identity},
+};
+
+/// Changes of an index, in order.
+pub type Changes = mpsc::UnboundedReceiver<Event>;
+
+/// Everything behind the lock.
+#[derive(Debug)]
+pub struct Core {
+    view: Arc<View>,
+    pub(crate) pods: Table<model::Pod>,
+    pub(crate) daemons: Table<Daemon>,
+    pub(crate) budgets: Table<DisruptionBudget>,
+    pub(crate) namespaces: Table<Labels>,
+    pub(crate) marks: Marks,
+    pub(crate) shapes: Shapes,
+    pub(crate) served: Served,
+    ledgers: BTreeMap<(Kind, String), Ledger>,
+    subscribers: Vec<mpsc::UnboundedSender<Event>>,
+}
+
+impl Core {
+    /// Copies the view if a reader still holds it; otherwise changes it in place.
+    pub(crate) fn view_mut(&mut self) -> &mut View {
+        Arc::make_mut(&mut self.view)
+    }
+
+    fn publish(&mut self, event: Event) {
+        self.subscribers
+            .retain(|subscriber| subscriber.send(event.clone()).is_ok());
+    }
+
+    /// Tells a newcomer everything that is known.
+    fn replay(&mut self, to: &mpsc::UnboundedSender<Event>) {
+        fn tell<K: Indexed>(core: &mut Core, to: &mpsc::UnboundedSender<Event>) {
+            for (key, entry) in &K::table(core).entries {
+                let change = Change {
+                    key: key.clone(),
+                    old: None,
+                    new: Some(entry.value.clone()),
+                };
+                if let Some(event) = K::event(change) {
+                    // The receiver is in our hands.
+                    let _ = to.send(event);
+                }
+            }
+        }
+        tell::<DynamicObject>(self, to);
+        tell::<NodePool>(self, to);
+        tell::<NodeClaim>(self, to);
+        tell::<Node>(self, to);
+        tell::<VolumeAttachment>(self, to);
+        tell::<Pod>(self, to);
+        if self.view.synced {
+            let _ = to.send(Event::Synced);
+        }
+    }
+
+    fn replace<K: Indexed>(&mut self, id: Identity, new: Option<K::Kept>) {
+        let new = new.map(Arc::new);
+        let entries = &mut K::table(self).entries;
+        let old = match &new {
+            Some(value) => entries.insert(
+                id.key.clone(),
+                Entry {
+                    uid: id.uid,
+                    version: id.version,
+                    value: value.clone(),
+                },
+            ),
+            None => entries.remove(&id.key),
+        };
+        let change = Change {
+            key: id.key,
+            old: old.map(|entry| entry.value),
+            new,
+        };
+        if change.old.is_none() && change.new.is_none() {
+            return;
+        }
+        self.view_mut().snapshot.version += 1;
+        K::settle(self, &change);
+        if let Some(event) = K::event(change) {
+            self.publish(event);
+        }
+    }
+
+    fn ledger(&mut self, kind: Kind, scope: &str) -> &mut Ledger {
+        self.ledgers.entry((kind, scope.to_owned())).or_default()
+    }
+
+    fn take_in<K: Indexed>(&mut self, object: K, scope: &str, from_list: bool) {
+        let id = Identity::of(&object, scope);
+        let known = K::table(self).entries.get(&id.key).map(|entry| entry.version);
+        let ledger = self.ledger(K::KIND, scope);
+        let newer = match known {
+            Some(version) => id.version > version && !ledger.is_deleted(&id.uid),
+            None if from_list => !ledger.is_deleted(&id.uid),
+            None => ledger.is_news(&id.uid, id.version),
+        };
+        if newer {
+            // An object that has stopped being ours leaves the index as if it were deleted.
+            let kept = object.keep(self);
+            self.replace::<K>(id, kept);
+        }
+    }
+}
+
+/// What is known of the cluster: one writer at a time, readers without a lock.
+#[derive(Debug)]
+pub struct Index {
+    core: Mutex<Core>,
+    version: watch::Sender<u64>,
+}
+
+impl Index {
+    pub fn new(vocabulary: Arc<Vocabulary>, served: Served) -> Self {
+        let mut view = View {
+            synced: true,
+            ..View::default()
+        };
+        view.snapshot.vocabulary = vocabulary;
+        Self {
+            core: Mutex::new(Core {
+                view: Arc::new(view),
+                pods: Table::default(),
+                daemons: Table::default(),
+                budgets: Table::default(),
+                namespaces: Table::default(),
+                marks: Marks::default(),
+                shapes: Shapes::default(),
+                served,
+                ledgers: BTreeMap::new(),
+                subscribers: Vec::new(),
+            }),
+            version: watch::Sender::new(0),
+        }
+    }
+
+    /// What is known now.
+    pub fn view(&self) -> Arc<View> {
+        self.core.lock().view.clone()
+    }
+
+    /// Everything that is there, as if it had just come, and then every change in order.
+    pub fn subscribe(&self) -> Changes {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut core = self.core.lock();
+        core.replay(&sender);
+        core.subscribers.push(sender);
+        receiver
+    }
+
+    /// Waits until the view satisfies a condition, and returns that view.
+    pub async fn until(&self, mut holds: impl FnMut(&View) -> bool) -> Arc<View> {
+        let mut version = self.version.subscribe();
+        loop {
+            version.mark_unchanged();
+            let view = self.view();
+            if holds(&view) {
+                return view;
+            }
+            // The sender lives as long as `self`.
+            let _ = version.changed().await;
+        }
+    }
+
+    /// An object as the API server has it: an event of a watch, or the answer to one of our writes.
+    pub fn apply<K: Indexed<DynamicType: Default>>(&self, object: K) {
+        self.apply_with(object, &K::DynamicType::default());
+    }
+
+    pub fn apply_with<K: Indexed>(&self, object: K, kind: &K::DynamicType) {
+        let scope = K::scope(kind);
+        self.write(|core| core.take_in(object, &scope, false));
+    }
+
+    /// An object in its last state before it went.
+    pub fn delete<K: Indexed<DynamicType: Default>>(&self, object: &K) {
+        self.delete_with(object, &K::DynamicType::default());
+    }
+
+    pub fn delete_with<K: Indexed>(&self, object: &K, kind: &K::DynamicType) {
+        let scope = K::scope(kind);
+        self.write(|core| {
+            let id = Identity::of(object, &scope);
+            core.ledger(K::KIND, &scope).bury(id.uid.clone(), id.version);
+            let same = K::table(core)
+                .entries
+                .get(&id.key)
+                .is_some_and(|entry| entry.uid == id.uid);
+            if same {
+                core.replace::<K>(id, None);
+            }
+        });
+    }
+
+    /// The answer to one of our writes. A write that took the last finalizer off a deleted object was its end, and no
+    /// later state will be told; pods have a grace period and end otherwise.
+    pub fn absorb<K: Indexed<DynamicType: Default>>(&self, object: K) {
+        let deleted = object.meta().deletion_timestamp.is_some() && object.finalizers().is_empty();
+        if deleted && K::KIND != Kind::Pod {
+            self.delete(&object);
+        } else {
+            self.apply(object);
+        }
+    }
+
+    /// A complete list, and the version it was taken at. What it lacks is gone, unless we know something newer.
+    pub fn reset<K: Indexed>(&self, objects: Vec<K>, version: u64, kind: &K::DynamicType) {
+        let scope = K::scope(kind);
+        self.write(|core| {
+            let listed: BTreeSet<_> = objects.iter().map(|object| Identity::of(object, &scope).key).collect();
+            let lost: Vec<_> = K::table(core)
+                .entries
+                .iter()
+                .filter(|(key, entry)| in_scope(key, &scope) && !listed.contains(key) && entry.version <= version)
+                .map(|(key, entry)| Identity {
+                    key: key.clone(),
+                    uid: entry.uid.clone(),
+                    version: entry.version,
+                })
+                .collect();
+            for id in lost {
+                core.replace::<K>(id, None);
+            }
+            for object in objects {
+                core.take_in(object, &scope, true);
+            }
+            core.ledger(K::KIND, &scope).listed_at(version);
+            if !core.view.synced && core.ledgers.values().all(|ledger| ledger.listed) {
+                core.view_mut().synced = true;
+                core.publish(Event::Synced);
+            }
+        });
+    }
+
+    /// Announces that a kind will be listed; until that has happened the index is not synced.
+    pub(crate) fn expect<K: Indexed>(&self, kind: &K::DynamicType) {
+        let scope = K::scope(kind);
+        self.write(|core| {
+            if !core.ledger(K::KIND, &scope).listed {
+                core.view_mut().synced = false;
+            }
+        });
+    }
+
+    /// Pods are on their way to these machines until then.
+    pub fn nominate<'a>(&self, machines: impl IntoIterator<Item = &'a NodeKey>, until: Timestamp) {
+        self.mark(machines, |marks, key| marks.nominate(key, until));
+    }
+
+    /// A decision has taken these machines: nothing new is planned onto them, and their pods need room elsewhere.
+    pub fn mark_for_deletion<'a>(&self, machines: impl IntoIterator<Item = &'a NodeKey>) {
+        self.mark(machines, Marks::mark_for_deletion);
+    }
+
+    pub fn unmark_for_deletion<'a>(&self, machines: impl IntoIterator<Item = &'a NodeKey>) {
+        self.mark(machines, Marks::unmark_for_deletion);
+    }
+
+    fn mark<'a>(&self, machines: impl IntoIterator<Item = &'a NodeKey>, mut set: impl FnMut(&mut Marks, &NodeKey)) {
+        self.write(|core| {
+            for key in machines {
+                let Some(machine) = core.view.snapshot.nodes.get(key) else {
+                    continue;
+                };
+                let mut machine = (**machine).clone();
+                set(&mut core.marks, key);
+                core.marks.put_on(&mut machine);
+                let view = core.view_mut();
+                view.snapshot.version += 1;
+                view.snapshot.put_node(Arc::new(machine));
+                core.publish(Event::Mark(key.clone()));
+            }
+        });
+    }
+
+    /// What a pool may launch; `None` when the provider could not say.
+    pub fn put_catalog(&self, pool: &PoolName, catalog: Option<Catalog>) {
+        self.write(|core| {
+            let snapshot = &mut core.view_mut().snapshot;
+            if !snapshot.pools.contains_key(pool) {
+                return;
+            }
+            snapshot.version += 1;
+            match catalog {
+                Some(catalog) => snapshot.catalogs.insert(pool.clone(), catalog),
+                None => snapshot.catalogs.remove(pool),
+            };
+            core.publish(Event::Catalog(pool.clone()));
+        });
+    }
+
+    fn write(&self, change: impl FnOnce(&mut Core)) {
+        let version = {
+            let mut core = self.core.lock();
+            change(&mut core);
+            core.view.snapshot.version
+        };
+        // Sync is no change of the snapshot, so waiters are woken after every write rather than on a new version.
+        self.version.send_replace(version);
+    }
+}
