@@ -1,0 +1,127 @@
+//! Which nodes a pod may go to, which of them is taken, and why the others are not.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::{
+    board::{Board, Entrant, Spot},
+    neighbours::Neighbours,
+    node_rules::{admits, tolerates},
+    spread::Spreads,
+};
+use crate::kubelet::lifecycle::UNSCHEDULABLE;
+
+/// Why no node takes a pod: the reasons, and how many nodes each of them rules out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    nodes: usize,
+    reasons: BTreeMap<String, usize>,
+}
+
+/// In the words of kube-scheduler, which tools and people search for.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.nodes == 0 {
+            return f.write_str("no nodes available to schedule pods");
+        }
+        let mut reasons: Vec<String> = self
+            .reasons
+            .iter()
+            .map(|(reason, nodes)| format!("{nodes} {reason}"))
+            .collect();
+        reasons.sort();
+        write!(f, "0/{} nodes are available: {}.", self.nodes, reasons.join(", "))
+    }
+}
+
+/// The node for the pod, as an index into the board.
+pub fn choose(board: &Board, entrant: &Entrant) -> Result<usize, Refusal> {
+    let spreads = Spreads::of(board, entrant);
+    let neighbours = Neighbours::of(board, entrant);
+    let mut refusal = Refusal {
+        nodes: board.spots.len(),
+        ..Refusal::default()
+    };
+    let mut best: Option<(f64, usize)> = None;
+    for (at, spot) in board.spots.iter().enumerate() {
+        let refused = own_rules(spot, entrant)
+            .or_else(|| spreads.refuses(spot))
+            .or_else(|| neighbours.refuses(spot))
+            .or_else(|| resources(spot, entrant));
+        match refused {
+            Some(reasons) => {
+                for reason in reasons {
+                    *refusal.reasons.entry(reason).or_default() += 1;
+                }
+            }
+            None => {
+                // The emptiest node wins, and of equally empty ones the first by name.
+                let emptiness = emptiness(spot);
+                if best.is_none_or(|(most, _)| emptiness > most) {
+                    best = Some((emptiness, at));
+                }
+            }
+        }
+    }
+    best.map(|(_, at)| at).ok_or(refusal)
+}
+
+/// What concerns this pod and this node alone.
+fn own_rules(spot: &Spot, entrant: &Entrant) -> Option<Vec<String>> {
+    let spec = entrant.raw.spec.as_ref()?;
+    let unschedulable = spot.facts.unschedulable && {
+        let cordon = k8s_openapi::api::core::v1::Taint {
+            key: UNSCHEDULABLE.into(),
+            effect: "NoSchedule".into(),
+            ..Default::default()
+        };
+        !tolerates(spec, &cordon)
+    };
+    if unschedulable {
+        return Some(vec!["node(s) were unschedulable".into()]);
+    }
+    let taints = spot.node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    let mut hard = taints.filter(|taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute");
+    if let Some(taint) = hard.find(|taint| !tolerates(spec, taint)) {
+        let value = taint.value.as_deref().unwrap_or_default();
+        return Some(vec![format!(
+            "node(s) had untolerated taint {{{}: {value}}}",
+            taint.key
+        )]);
+    }
+    if !admits(spec, &spot.node) {
+        return Some(vec!["node(s) didn't match Pod's node affinity/selector".into()]);
+    }
+    let taken = |port| spot.ports.iter().any(|other| other.conflicts_with(port));
+    if entrant.pod.shape.host_ports.iter().any(taken) {
+        return Some(vec![
+            "node(s) didn't have free ports for the requested pod ports".into(),
+        ]);
+    }
+    None
+}
+
+fn resources(spot: &Spot, entrant: &Entrant) -> Option<Vec<String>> {
+    let requests = entrant.pod.shape.requests.iter();
+    // A node that is already overdrawn in one resource still takes pods that ask for none of it.
+    let short = requests.filter(|(name, amount)| !amount.is_zero() && *amount > spot.free.get(name.as_str()));
+    let reasons: Vec<String> = short
+        .map(|(name, _)| match name.as_str() {
+            "pods" => "Too many pods".to_owned(),
+            name => format!("Insufficient {name}"),
+        })
+        .collect();
+    (!reasons.is_empty()).then_some(reasons)
+}
+
+/// How much of the node's processor and memory is free, from zero to one.
+fn emptiness(spot: &Spot) -> f64 {
+    let share = |resource: &str| {
+        let total = spot.facts.allocatable.get(resource).as_f64();
+        if total > 0.0 {
+            spot.free.get(resource).as_f64() / total
+        } else {
+            0.0
+        }
+    };
+    (share("cpu") + share("memory")) / 2.0
+}

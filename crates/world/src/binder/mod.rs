@@ -1,0 +1,226 @@
+//! The cluster's scheduler, played: binds pods to nodes by the rules of Kubernetes, and says why when nothing fits.
+//!
+//! This is no part of Karpenter's decisions and shares no code with them. It reads the same facts by the same conversion
+//! and knows the rules on its own, so that a plan that breaks a rule shows up as a pod that does not get bound.
+//!
+//! * [`board`]: the nodes of one pass, with what is left of each.
+//! * [`node_rules`]: selectors, affinity and taints between one pod and one node.
+//! * [`spread`], [`neighbours`]: rules that look at other pods.
+//!
+//! It does not preempt, and it knows no volumes.
+
+mod board;
+mod filter;
+mod neighbours;
+pub mod node_rules;
+mod spread;
+
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+
+use k8s_openapi::{
+    api::core::v1::{Binding, ObjectReference, Pod},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::api::{Patch, PostParams};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use self::{
+    board::{Board, Entrant},
+    filter::{Refusal, choose},
+};
+use crate::{
+    component::{Component, Ctx, Next},
+    kubelet::{collector::is_terminal, pods::node_of},
+    mirror::{Group, Key, Mirror, Mirrored, Seen, version_of},
+};
+
+const SCHEDULER: &str = "default-scheduler";
+
+#[derive(Default)]
+pub struct Binder {
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    /// Pods as they were converted last, with the version that was.
+    pods: BTreeMap<Key, (u64, Arc<model::Pod>)>,
+    /// Bindings that the mirror does not show yet, by the pods' UIDs.
+    assumed: BTreeMap<String, String>,
+}
+
+/// There is one thing to do: a pass over all pods that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pass;
+
+impl Component for Binder {
+    type Item = Pass;
+    const NAME: &'static str = "scheduler";
+
+    fn touched(mirror: &Mirror, seen: &Seen, items: &mut Vec<Pass>) {
+        let news = match seen {
+            Seen::Pod(change) => match (&change.old, &change.new) {
+                (_, None) => true,
+                (None, Some(_)) => true,
+                (Some(old), Some(new)) => {
+                    node_of(old) != node_of(new)
+                        || is_terminal(old) != is_terminal(new)
+                        || old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+                        || old.metadata.labels != new.metadata.labels
+                        || (node_of(new).is_none() && old.spec != new.spec)
+                }
+            },
+            Seen::Node(change) => match (&change.old, &change.new) {
+                (Some(old), Some(new)) => {
+                    let allocatable = |node: &k8s_openapi::api::core::v1::Node| {
+                        node.status.as_ref().and_then(|status| status.allocatable.clone())
+                    };
+                    old.spec != new.spec
+                        || old.metadata.labels != new.metadata.labels
+                        || allocatable(old) != allocatable(new)
+                }
+                _ => true,
+            },
+            Seen::Namespace(_) => true,
+            _ => false,
+        };
+        if news && !mirror.pods.group(&Group::Unbound).is_empty() {
+            items.push(Pass);
+        }
+    }
+
+    async fn reconcile(&self, ctx: &Ctx, _: &Pass) -> Result<Next, kube::Error> {
+        let (mut board, waiting) = self.memory.lock().set_up(&ctx.mirror);
+        // Equal pods meet equal refusals until something is bound.
+        let mut refused: BTreeMap<String, Refusal> = BTreeMap::new();
+        for (raw, entrant) in waiting {
+            let alike = entrant.alike();
+            let verdict = match refused.get(&alike) {
+                Some(refusal) => Err(refusal.clone()),
+                None => choose(&board, &entrant),
+            };
+            match verdict {
+                Ok(spot) => {
+                    let node = board.node_name(spot).to_owned();
+                    if bind(ctx, &raw, &node).await? {
+                        let uid = raw.metadata.uid.clone().unwrap_or_default();
+                        self.memory.lock().assumed.insert(uid, node);
+                        board.place(spot, &entrant);
+                        refused.clear();
+                    }
+                }
+                Err(refusal) => {
+                    report(ctx, &raw, "Unschedulable", &refusal.to_string()).await?;
+                    refused.insert(alike, refusal);
+                }
+            }
+        }
+        Ok(Next::OnChange)
+    }
+}
+
+impl Memory {
+    /// The board of this pass, and the pods that wait in the order in which they are served: by priority, then by age.
+    fn set_up(&mut self, mirror: &Mirror) -> (Board, Vec<(Arc<Pod>, Entrant)>) {
+        let mut board = Board::of(mirror);
+        let mut waiting = Vec::new();
+        let mut kept = BTreeMap::new();
+        for raw in mirror.pods.all() {
+            let key = Key::of(&raw.metadata);
+            let version = version_of(&raw.metadata);
+            let pod = match self.pods.remove(&key) {
+                Some((same, pod)) if same == version => pod,
+                _ => Arc::new(api::convert::pod(&raw).value),
+            };
+            kept.insert(key, (version, Arc::clone(&pod)));
+            let uid = raw.metadata.uid.as_deref().unwrap_or_default();
+            let entrant = Entrant {
+                raw: Arc::clone(&raw),
+                pod,
+            };
+            match node_of(&raw)
+                .map(str::to_owned)
+                .or_else(|| self.assumed.get(uid).cloned())
+            {
+                Some(node) => board.put(&node, &entrant),
+                None if is_waiting(&raw) => waiting.push((raw, entrant)),
+                None => {}
+            }
+        }
+        self.pods = kept;
+        self.assumed.retain(|uid, _| {
+            let unbound = mirror.pods.group(&Group::Unbound);
+            unbound.iter().any(|pod| pod.metadata.uid.as_deref() == Some(uid))
+        });
+        waiting.sort_by_cached_key(|(raw, entrant)| {
+            (
+                Reverse(entrant.pod.shape.priority),
+                raw.metadata.creation_timestamp.clone(),
+                Key::of(&raw.metadata),
+            )
+        });
+        (board, waiting)
+    }
+}
+
+fn is_waiting(pod: &Pod) -> bool {
+    let spec = pod.spec.as_ref();
+    pod.metadata.deletion_timestamp.is_none()
+        && !is_terminal(pod)
+        && spec.is_some_and(|spec| spec.scheduler_name.as_deref().unwrap_or(SCHEDULER) == SCHEDULER)
+        && spec.is_some_and(|spec| spec.scheduling_gates.as_ref().is_none_or(Vec::is_empty))
+}
+
+/// Whether the pod is bound now. It is not when it changed or went away under our hands.
+async fn bind(ctx: &Ctx, pod: &Pod, node: &str) -> Result<bool, kube::Error> {
+    let key = Key::of(&pod.metadata);
+    let binding = Binding {
+        metadata: ObjectMeta {
+            name: Some(key.name.clone()),
+            namespace: Some(key.namespace.clone()),
+            uid: pod.metadata.uid.clone(),
+            ..ObjectMeta::default()
+        },
+        target: ObjectReference {
+            api_version: Some("v1".into()),
+            kind: Some("Node".into()),
+            name: Some(node.to_owned()),
+            ..ObjectReference::default()
+        },
+    };
+    let api = Pod::api(&ctx.client, &key.namespace);
+    match api
+        .create_subresource::<_, Value>("binding", &key.name, &PostParams::default(), &binding)
+        .await
+    {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Says on the pod why it is not bound. Karpenter acts on this.
+async fn report(ctx: &Ctx, pod: &Pod, reason: &str, message: &str) -> Result<(), kube::Error> {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut scheduled = conditions.filter(|condition| condition.type_ == "PodScheduled");
+    let old = scheduled.next();
+    if old.is_some_and(|old| old.reason.as_deref() == Some(reason) && old.message.as_deref() == Some(message)) {
+        return Ok(());
+    }
+    let since = old
+        .filter(|old| old.status == "False")
+        .and_then(|old| old.last_transition_time.clone());
+    let condition = json!({
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since.unwrap_or_else(|| ctx.time()),
+    });
+    let patch = Patch::Strategic(json!({ "status": { "conditions": [condition] } }));
+    match ctx.patch_status::<Pod>(&Key::of(&pod.metadata), &patch).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,154 @@
+//! What the simulated components know of the cluster: one copy of every kind they read, fed by list and watch.
+//!
+//! All components share one mirror, so that a change is decoded once however many components look at it. Each kind has
+//! a [`Store`]; [`informer`] keeps it current; every change is told to the listeners in the order in which it arrived.
+//! What a component has just written enters by [`Mirror::wrote`], so that it never acts twice on one fact.
+
+pub mod informer;
+mod store;
+
+use std::sync::Arc;
+
+use api::v1::{NodeClaim, NodePool};
+use k8s_openapi::{
+    api::{
+        apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
+        batch::v1::Job,
+        core::v1::{Namespace, Node, Pod},
+        policy::v1::PodDisruptionBudget,
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::{Api, Client, Resource};
+use serde::{Serialize, de::DeserializeOwned};
+
+pub use store::{Change, Group, Key, Store, controller_of, version_of};
+
+/// A kind of object that the mirror keeps.
+pub trait Mirrored:
+    Resource<DynamicType = ()> + Clone + std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// Lower-case singular, as timelines and messages write it.
+    const NOUN: &'static str;
+
+    fn store(mirror: &Mirror) -> &Store<Self>;
+
+    /// An interface to one namespace; the empty one means all of them, and is what cluster-wide kinds get.
+    fn api(client: &Client, namespace: &str) -> Api<Self>;
+
+    fn seen(change: Change<Self>) -> Seen;
+
+    /// What the object can be looked up by, besides its name.
+    fn groups(&self) -> Vec<Group> {
+        controller_of(self.meta())
+            .map(|owner| Group::Controller(owner.uid.clone()))
+            .into_iter()
+            .collect()
+    }
+}
+
+macro_rules! mirrored {
+    ($($kind:ident, $field:ident, $noun:literal, $scope:ident $(, $groups:item)?;)+) => {
+        /// One change of any kind.
+        #[derive(Clone, Debug)]
+        pub enum Seen {
+            $($kind(Change<$kind>),)+
+        }
+
+        impl Seen {
+            pub fn key(&self) -> &Key {
+                match self { $(Seen::$kind(change) => &change.key,)+ }
+            }
+
+            /// The resource version at which the cluster became so.
+            pub fn version(&self) -> u64 {
+                match self { $(Seen::$kind(change) => change.version,)+ }
+            }
+
+            pub fn noun(&self) -> &'static str {
+                match self { $(Seen::$kind(_) => $kind::NOUN,)+ }
+            }
+
+            /// The metadata after the change, or before it when the object is gone.
+            pub fn meta(&self) -> &ObjectMeta {
+                match self { $(Seen::$kind(change) => change.either().meta(),)+ }
+            }
+
+            pub fn is_gone(&self) -> bool {
+                match self { $(Seen::$kind(change) => change.new.is_none(),)+ }
+            }
+        }
+
+        /// See the module's head.
+        pub struct Mirror {
+            $(pub $field: Store<$kind>,)+
+            listeners: Vec<Listener>,
+        }
+
+        impl Mirror {
+            /// A mirror that tells these listeners of every change. It is empty until informers run.
+            pub fn new(listeners: Vec<Listener>) -> Arc<Self> {
+                Arc::new(Self { $($field: Store::default(),)+ listeners })
+            }
+        }
+
+        $(impl Mirrored for $kind {
+            const NOUN: &'static str = $noun;
+
+            fn store(mirror: &Mirror) -> &Store<Self> {
+                &mirror.$field
+            }
+
+            fn api(client: &Client, namespace: &str) -> Api<Self> {
+                mirrored!(@$scope client, namespace)
+            }
+
+            fn seen(change: Change<Self>) -> Seen {
+                Seen::$kind(change)
+            }
+
+            $($groups)?
+        })+
+    };
+    (@cluster $client:ident, $namespace:ident) => {{
+        let _ = $namespace;
+        Api::all($client.clone())
+    }};
+    (@namespaced $client:ident, $namespace:ident) => {
+        if $namespace.is_empty() { Api::all($client.clone()) } else { Api::namespaced($client.clone(), $namespace) }
+    };
+}
+
+mirrored! {
+    Namespace, namespaces, "namespace", cluster;
+    Node, nodes, "node", cluster;
+    Pod, pods, "pod", namespaced, fn groups(&self) -> Vec<Group> { store::groups_of_pod(self) };
+    Deployment, deployments, "deployment", namespaced;
+    ReplicaSet, replica_sets, "replicaset", namespaced;
+    StatefulSet, stateful_sets, "statefulset", namespaced;
+    DaemonSet, daemon_sets, "daemonset", namespaced;
+    Job, jobs, "job", namespaced;
+    PodDisruptionBudget, budgets, "poddisruptionbudget", namespaced;
+    NodePool, node_pools, "nodepool", cluster;
+    NodeClaim, node_claims, "nodeclaim", cluster;
+}
+
+/// Called for every change, after the stores have it. Must be quick: it runs inside the informer.
+pub type Listener = Box<dyn Fn(&Mirror, &Seen) + Send + Sync>;
+
+impl Mirror {
+    /// Takes over what one of our own requests answered with.
+    pub fn wrote<K: Mirrored>(&self, object: K) {
+        let change = K::store(self).wrote(object);
+        self.tell(change.into_iter());
+    }
+
+    fn tell<K: Mirrored>(&self, changes: impl Iterator<Item = Change<K>>) {
+        for change in changes {
+            let seen = K::seen(change);
+            for listener in &self.listeners {
+                listener(self, &seen);
+            }
+        }
+    }
+}
