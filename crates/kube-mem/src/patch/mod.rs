@@ -6,13 +6,14 @@ mod apply;
 mod json;
 mod merge;
 mod strategic;
+mod typed;
 
 pub use apply::{ApplyError, ApplyOptions, Conflict, apply};
 pub use json::json;
 pub use merge::merge;
 pub use strategic::strategic;
 
-/// Why a patch cannot be applied. The server answers these with 400 or 422.
+/// Why a patch cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// The patch is not of the right form: 400 BadRequest.
@@ -21,4 +22,7 @@ pub enum PatchError {
     /// The patch is well formed but does not fit the object: 422 Invalid.
     #[error("{0}")]
     Unprocessable(String),
+    /// The server cannot make sense of the patch: 500 without a reason.
+    #[error("{0}")]
+    Internal(String),
 }

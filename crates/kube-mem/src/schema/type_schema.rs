@@ -350,7 +350,7 @@ fn scalar(kind: Scalar) -> Node {
     }
 }
 
-fn list_kind(schema: &Value) -> ListKind {
+pub(super) fn list_kind(schema: &Value) -> ListKind {
     let words = |value: &Value| -> Vec<String> {
         value
             .as_array()
