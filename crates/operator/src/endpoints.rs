@@ -1,6 +1,9 @@
 //! What probes and scrapers see: /healthz and /readyz on one port, /metrics on another.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use axum::{
     Router,
@@ -22,7 +25,7 @@ pub struct Check {
 pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
-#[error("port {} for {purpose} is taken: choose another with --{flag}", address.port())]
+#[error("{address} cannot be opened for {purpose}: choose another port with --{flag}")]
 pub struct PortTaken {
     address: SocketAddr,
     purpose: &'static str,
@@ -32,19 +35,22 @@ pub struct PortTaken {
 }
 
 /// Opens the port of the health probes.
-pub async fn bind_health(port: u16) -> Result<TcpListener, PortTaken> {
-    bind(port, "health probes", "health-probe-port").await
+pub async fn bind_health(host: IpAddr, port: u16) -> Result<TcpListener, PortTaken> {
+    bind(SocketAddr::new(host, port), "health probes", "health-probe-port").await
 }
 
 /// Opens the port of the metrics.
-pub async fn bind_metrics(port: u16) -> Result<TcpListener, PortTaken> {
-    bind(port, "metrics", "metrics-port").await
+pub async fn bind_metrics(host: IpAddr, port: u16) -> Result<TcpListener, PortTaken> {
+    bind(SocketAddr::new(host, port), "metrics", "metrics-port").await
 }
 
-async fn bind(port: u16, purpose: &'static str, flag: &'static str) -> Result<TcpListener, PortTaken> {
-    // Kubelets and scrapers come from outside the pod, so that loopback would not do.
-    let address = SocketAddr::from(([0, 0, 0, 0], port));
-    TcpListener::bind(address).await.map_err(|cause| PortTaken { address, purpose, flag, cause })
+async fn bind(address: SocketAddr, purpose: &'static str, flag: &'static str) -> Result<TcpListener, PortTaken> {
+    TcpListener::bind(address).await.map_err(|cause| PortTaken {
+        address,
+        purpose,
+        flag,
+        cause,
+    })
 }
 
 /// Serves /healthz, /livez and /readyz until dropped.
@@ -86,7 +92,11 @@ async fn readyz(State(checks): State<Arc<Vec<Check>>>, RawQuery(query): RawQuery
 }
 
 async fn readyz_one(State(checks): State<Arc<Vec<Check>>>, Path(name): Path<String>) -> Response {
-    match checks.iter().find(|check| check.name == name).map(|check| (check.test)()) {
+    match checks
+        .iter()
+        .find(|check| check.name == name)
+        .map(|check| (check.test)())
+    {
         Some(Ok(())) => "ok".into_response(),
         Some(Err(missing)) => (StatusCode::SERVICE_UNAVAILABLE, missing).into_response(),
         None => (StatusCode::NOT_FOUND, format!("there is no check {name:?}\n")).into_response(),

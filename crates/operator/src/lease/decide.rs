@@ -58,9 +58,18 @@ mod tests {
     use super::*;
 
     fn lease(holder: &str, version: &str) -> Option<Lease> {
-        let metadata = ObjectMeta { resource_version: Some(version.to_owned()), ..ObjectMeta::default() };
-        let spec = LeaseSpec { holder_identity: Some(holder.to_owned()), ..LeaseSpec::default() };
-        Some(Lease { metadata, spec: Some(spec) })
+        let metadata = ObjectMeta {
+            resource_version: Some(version.to_owned()),
+            ..ObjectMeta::default()
+        };
+        let spec = LeaseSpec {
+            holder_identity: Some(holder.to_owned()),
+            ..LeaseSpec::default()
+        };
+        Some(Lease {
+            metadata,
+            spec: Some(spec),
+        })
     }
 
     #[tokio::test(start_paused = true)]
@@ -68,13 +77,23 @@ mod tests {
         let start = Instant::now();
         let later = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(decide(&Sighting::of(None, None, start), "me", start), Move::Create);
-        assert_eq!(decide(&Sighting::of(lease("", "1"), None, start), "me", start), Move::Take);
-        assert_eq!(decide(&Sighting::of(lease("me", "1"), None, start), "me", start), Move::Renew);
+        assert_eq!(
+            decide(&Sighting::of(lease("", "1"), None, start), "me", start),
+            Move::Take
+        );
+        assert_eq!(
+            decide(&Sighting::of(lease("me", "1"), None, start), "me", start),
+            Move::Renew
+        );
 
         let seen = Sighting::of(lease("other", "1"), None, start);
         assert_eq!(decide(&seen, "me", later(14)), Move::Wait);
         let renewed = Sighting::of(lease("other", "2"), Some(seen), later(14));
-        assert_eq!(decide(&renewed, "me", later(28)), Move::Wait, "a renewal restarts the wait");
+        assert_eq!(
+            decide(&renewed, "me", later(28)),
+            Move::Wait,
+            "a renewal restarts the wait"
+        );
         let silent = Sighting::of(lease("other", "2"), Some(renewed), later(28));
         assert_eq!(decide(&silent, "me", later(29)), Move::Take);
     }

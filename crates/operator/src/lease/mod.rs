@@ -55,7 +55,13 @@ pub struct Election {
 impl Election {
     /// `identity` has to differ between processes: host name, `_`, something unique.
     pub fn new(client: Client, namespace: &str, name: &str, identity: String, clock: Arc<dyn Clock>) -> Self {
-        Self { leases: Api::namespaced(client, namespace), name: name.to_owned(), identity, clock, sighting: None }
+        Self {
+            leases: Api::namespaced(client, namespace),
+            name: name.to_owned(),
+            identity,
+            clock,
+            sighting: None,
+        }
     }
 
     /// Waits until this process leads.
@@ -79,18 +85,29 @@ impl Election {
                 continue;
             }
             if let Some(holder) = self.other_holder() {
-                return LeaseError::Taken { name: self.name.clone(), holder };
+                return LeaseError::Taken {
+                    name: self.name.clone(),
+                    holder,
+                };
             }
             if renewed.elapsed() >= RENEW_DEADLINE {
-                return LeaseError::NotRenewed { name: self.name.clone() };
+                return LeaseError::NotRenewed {
+                    name: self.name.clone(),
+                };
             }
         }
     }
 
     /// Gives the lease back, so that a standby need not wait for it to expire.
     pub async fn release(&mut self) {
-        let Ok(Some(mut lease)) = self.leases.get_opt(&self.name).await else { return };
-        let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_ref() == Some(&self.identity)) else {
+        let Ok(Some(mut lease)) = self.leases.get_opt(&self.name).await else {
+            return;
+        };
+        let Some(spec) = lease
+            .spec
+            .as_mut()
+            .filter(|spec| spec.holder_identity.as_ref() == Some(&self.identity))
+        else {
             return;
         };
         spec.holder_identity = Some(String::new());
@@ -146,7 +163,10 @@ impl Election {
         let ours = old.is_some_and(|spec| spec.holder_identity.as_ref() == Some(&self.identity));
         let transitions = old.and_then(|spec| spec.lease_transitions).unwrap_or(0);
         let metadata = seen.map_or_else(
-            || ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
+            || ObjectMeta {
+                name: Some(self.name.clone()),
+                ..ObjectMeta::default()
+            },
             |lease| lease.metadata.clone(),
         );
         Lease {
@@ -154,9 +174,16 @@ impl Election {
             spec: Some(LeaseSpec {
                 holder_identity: Some(self.identity.clone()),
                 lease_duration_seconds: Some(DURATION.as_secs().try_into().unwrap_or(i32::MAX)),
-                acquire_time: old.filter(|_| ours).and_then(|spec| spec.acquire_time.clone()).or(Some(now.clone())),
+                acquire_time: old
+                    .filter(|_| ours)
+                    .and_then(|spec| spec.acquire_time.clone())
+                    .or(Some(now.clone())),
                 renew_time: Some(now),
-                lease_transitions: Some(if seen.is_some() && !ours { transitions + 1 } else { transitions }),
+                lease_transitions: Some(if seen.is_some() && !ours {
+                    transitions + 1
+                } else {
+                    transitions
+                }),
                 ..LeaseSpec::default()
             }),
         }

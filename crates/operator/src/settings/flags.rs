@@ -10,6 +10,9 @@ pub struct Flags {
     /// Accepted for compatibility; names nothing since webhooks went away.
     #[arg(long, value_name = "NAME")]
     pub karpenter_service: Option<String>,
+    /// Address of the two ports below. [default: 0.0.0.0]
+    #[arg(long, value_name = "ADDRESS")]
+    pub bind_address: Option<String>,
     /// Port of /metrics. [default: 8080]
     #[arg(long, value_name = "PORT")]
     pub metrics_port: Option<String>,

@@ -65,7 +65,13 @@ mod tests {
     #[test]
     fn unnamed_gates_keep_their_default_and_unknown_names_are_passed_over() {
         let gates: FeatureGates = "NodeRepair=true, Drift=true,".parse().unwrap();
-        assert_eq!(gates, FeatureGates { node_repair: true, ..FeatureGates::default() });
+        assert_eq!(
+            gates,
+            FeatureGates {
+                node_repair: true,
+                ..FeatureGates::default()
+            }
+        );
     }
 
     #[test]

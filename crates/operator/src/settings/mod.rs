@@ -8,7 +8,10 @@ mod flags;
 mod gates;
 mod retired;
 
-use std::time::Duration;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
 
 use scheduler::{MinValuesPolicy, PreferencePolicy};
 
@@ -27,6 +30,8 @@ pub enum LogLevel {
 /// Everything that can be set, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// Where probes and metrics are served. All addresses by default: kubelets and scrapers come from outside.
+    pub bind_address: IpAddr,
     pub metrics_port: u16,
     pub health_probe_port: u16,
     pub kube_client_qps: u32,
@@ -69,16 +74,28 @@ impl Default for Settings {
 impl Settings {
     /// Puts flags, environment and defaults together. The environment is an argument so that tests need none.
     pub fn resolve(flags: &Flags, variable: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
-        let mut sources = Sources { variable: &variable, complaints: Vec::new() };
-        let cpu_requests: i64 = sources.number(flags.cpu_requests.as_ref(), "cpu-requests", 1000);
-        let memory_limit: i64 = sources.number(flags.memory_limit.as_ref(), "memory-limit", -1);
+        let mut sources = Sources {
+            variable: &variable,
+            complaints: Vec::new(),
+        };
+        let cpu_requests: i64 = sources.value(flags.cpu_requests.as_ref(), "cpu-requests", 1000);
+        let memory_limit: i64 = sources.value(flags.memory_limit.as_ref(), "memory-limit", -1);
         let settings = Self {
-            metrics_port: sources.number(flags.metrics_port.as_ref(), "metrics-port", 8080),
-            health_probe_port: sources.number(flags.health_probe_port.as_ref(), "health-probe-port", 8081),
-            kube_client_qps: sources.number(flags.kube_client_qps.as_ref(), "kube-client-qps", 200),
-            kube_client_burst: sources.number(flags.kube_client_burst.as_ref(), "kube-client-burst", 300),
+            bind_address: sources.value(
+                flags.bind_address.as_ref(),
+                "bind-address",
+                Ipv4Addr::UNSPECIFIED.into(),
+            ),
+            metrics_port: sources.value(flags.metrics_port.as_ref(), "metrics-port", 8080),
+            health_probe_port: sources.value(flags.health_probe_port.as_ref(), "health-probe-port", 8081),
+            kube_client_qps: sources.value(flags.kube_client_qps.as_ref(), "kube-client-qps", 200),
+            kube_client_burst: sources.value(flags.kube_client_burst.as_ref(), "kube-client-burst", 300),
             enable_profiling: sources.truth(flags.enable_profiling.as_ref(), "enable-profiling", false),
-            warm_up: !sources.truth(flags.disable_controller_warmup.as_ref(), "disable-controller-warmup", true),
+            warm_up: !sources.truth(
+                flags.disable_controller_warmup.as_ref(),
+                "disable-controller-warmup",
+                true,
+            ),
             leader_election: !sources.truth(flags.disable_leader_election.as_ref(), "disable-leader-election", false),
             leader_election_name: sources.text(
                 flags.leader_election_name.as_ref(),
@@ -96,7 +113,10 @@ impl Settings {
                 false,
             ),
             memory_limit: u64::try_from(memory_limit).ok().filter(|bytes| *bytes > 0),
-            cpu_requests: u32::try_from(cpu_requests).ok().filter(|millis| *millis > 0).unwrap_or(1000),
+            cpu_requests: u32::try_from(cpu_requests)
+                .ok()
+                .filter(|millis| *millis > 0)
+                .unwrap_or(1000),
             log_level: sources.log_level(flags),
             log_output_paths: sources.list(flags.log_output_paths.as_ref(), "log-output-paths", "stdout"),
             log_error_output_paths: sources.list(
@@ -122,7 +142,9 @@ impl Settings {
         if sources.complaints.is_empty() {
             Ok(settings)
         } else {
-            Err(InvalidSettings { complaints: sources.complaints })
+            Err(InvalidSettings {
+                complaints: sources.complaints,
+            })
         }
     }
 }
@@ -139,7 +161,13 @@ fn variable_of(flag: &str) -> String {
 }
 
 impl Sources<'_> {
-    fn read<T>(&mut self, flag: Option<&String>, name: &str, default: T, parse: impl Fn(&str) -> Result<T, String>) -> T {
+    fn read<T>(
+        &mut self,
+        flag: Option<&String>,
+        name: &str,
+        default: T,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> T {
         if let Some(text) = flag {
             return parse(text).unwrap_or_else(|complaint| {
                 self.complaints.push(format!("--{name}: {complaint}"));
@@ -150,8 +178,10 @@ impl Sources<'_> {
         found.unwrap_or(default)
     }
 
-    fn number<T: std::str::FromStr>(&mut self, flag: Option<&String>, name: &str, default: T) -> T {
-        self.read(flag, name, default, |text| text.parse().map_err(|_| format!("{text:?} is not a number in range")))
+    fn value<T: std::str::FromStr>(&mut self, flag: Option<&String>, name: &str, default: T) -> T {
+        self.read(flag, name, default, |text| {
+            text.parse().map_err(|_| format!("{text:?} cannot be used here"))
+        })
     }
 
     /// Flags know only `true` and `false`; variables know all of Go's spellings.
@@ -174,7 +204,11 @@ impl Sources<'_> {
 
     fn list(&mut self, flag: Option<&String>, name: &str, default: &str) -> Vec<String> {
         let text = self.text(flag, name, default);
-        text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        text.split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect()
     }
 
     fn duration(&mut self, flag: Option<&String>, name: &str, default: &str) -> Duration {
@@ -192,8 +226,13 @@ impl Sources<'_> {
         let Some(text) = given else { return known[0].1 };
         known.iter().find(|(word, _)| *word == text).map_or_else(
             || {
-                let words: Vec<&str> = known.iter().map(|(word, _)| *word).filter(|word| !word.is_empty()).collect();
-                self.complaints.push(format!("--{name}: {text:?} is not one of {}", words.join(", ")));
+                let words: Vec<&str> = known
+                    .iter()
+                    .map(|(word, _)| *word)
+                    .filter(|word| !word.is_empty())
+                    .collect();
+                self.complaints
+                    .push(format!("--{name}: {text:?} is not one of {}", words.join(", ")));
                 known[0].1
             },
             |(_, value)| *value,
@@ -201,23 +240,37 @@ impl Sources<'_> {
     }
 
     fn log_level(&mut self, flags: &Flags) -> LogLevel {
-        let known =
-            [("info", LogLevel::Info), ("", LogLevel::Info), ("debug", LogLevel::Debug), ("error", LogLevel::Error)];
+        let known = [
+            ("info", LogLevel::Info),
+            ("", LogLevel::Info),
+            ("debug", LogLevel::Debug),
+            ("error", LogLevel::Error),
+        ];
         self.word(flags.log_level.as_ref(), "log-level", &known)
     }
 
     fn preference_policy(&mut self, flags: &Flags) -> PreferencePolicy {
-        let known = [("Respect", PreferencePolicy::Respect), ("Ignore", PreferencePolicy::Ignore)];
+        let known = [
+            ("Respect", PreferencePolicy::Respect),
+            ("Ignore", PreferencePolicy::Ignore),
+        ];
         self.word(flags.preference_policy.as_ref(), "preference-policy", &known)
     }
 
     fn min_values_policy(&mut self, flags: &Flags) -> MinValuesPolicy {
-        let known = [("Strict", MinValuesPolicy::Strict), ("BestEffort", MinValuesPolicy::BestEffort)];
+        let known = [
+            ("Strict", MinValuesPolicy::Strict),
+            ("BestEffort", MinValuesPolicy::BestEffort),
+        ];
         self.word(flags.min_values_policy.as_ref(), "min-values-policy", &known)
     }
 
     fn feature_gates(&mut self, flags: &Flags) -> FeatureGates {
-        let text = flags.feature_gates.clone().or_else(|| (self.variable)("FEATURE_GATES")).unwrap_or_default();
+        let text = flags
+            .feature_gates
+            .clone()
+            .or_else(|| (self.variable)("FEATURE_GATES"))
+            .unwrap_or_default();
         text.parse().unwrap_or_else(|error: gates::MalformedGates| {
             self.complaints.push(format!("--feature-gates: {error}"));
             FeatureGates::default()
@@ -231,21 +284,41 @@ mod tests {
 
     fn from(variables: &[(&str, &str)], flags: &Flags) -> Result<Settings, InvalidSettings> {
         Settings::resolve(flags, |name| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
         })
     }
 
     #[test]
     fn a_flag_wins_over_the_environment_and_that_over_the_default() {
-        let flags = Flags { metrics_port: Some("1".into()), ..Flags::default() };
+        let flags = Flags {
+            metrics_port: Some("1".into()),
+            ..Flags::default()
+        };
         let settings = from(&[("METRICS_PORT", "2"), ("HEALTH_PROBE_PORT", "3")], &flags).unwrap();
-        assert_eq!((settings.metrics_port, settings.health_probe_port, settings.kube_client_qps), (1, 3, 200));
+        assert_eq!(
+            (
+                settings.metrics_port,
+                settings.health_probe_port,
+                settings.kube_client_qps
+            ),
+            (1, 3, 200)
+        );
     }
 
     #[test]
     fn a_variable_that_cannot_be_read_is_passed_over() {
-        let settings = from(&[("METRICS_PORT", "x"), ("BATCH_MAX_DURATION", "1d")], &Flags::default()).unwrap();
-        assert_eq!((settings.metrics_port, settings.batch_max), (8080, Duration::from_secs(10)));
+        let settings = from(
+            &[("METRICS_PORT", "x"), ("BATCH_MAX_DURATION", "1d")],
+            &Flags::default(),
+        )
+        .unwrap();
+        assert_eq!(
+            (settings.metrics_port, settings.batch_max),
+            (8080, Duration::from_secs(10))
+        );
     }
 
     #[test]
@@ -257,14 +330,24 @@ mod tests {
             ..Flags::default()
         };
         let error = from(&[("LOG_LEVEL", "loud"), ("PREFERENCE_POLICY", "ignore")], &flags).unwrap_err();
-        for part in ["--metrics-port", "--batch-idle-duration", "--enable-profiling", "--log-level", "--preference-policy"] {
+        for part in [
+            "--metrics-port",
+            "--batch-idle-duration",
+            "--enable-profiling",
+            "--log-level",
+            "--preference-policy",
+        ] {
             assert!(error.to_string().contains(part), "{part} in {error}");
         }
     }
 
     #[test]
     fn booleans_of_the_environment_are_gos() {
-        let settings = from(&[("DISABLE_LEADER_ELECTION", "T"), ("ENABLE_PROFILING", "1")], &Flags::default()).unwrap();
+        let settings = from(
+            &[("DISABLE_LEADER_ELECTION", "T"), ("ENABLE_PROFILING", "1")],
+            &Flags::default(),
+        )
+        .unwrap();
         assert!(!settings.leader_election && settings.enable_profiling);
     }
 

@@ -5,8 +5,14 @@ const RETIRED: [(&str, &str); 7] = [
     ("DISABLE_WEBHOOK", "there are no webhooks any more"),
     ("WEBHOOK_PORT", "there are no webhooks any more"),
     ("WEBHOOK_METRICS_PORT", "there are no webhooks any more"),
-    ("ASSUME_ROLE_ARN", "use a profile or role chaining of the AWS configuration"),
-    ("ASSUME_ROLE_DURATION", "use a profile or role chaining of the AWS configuration"),
+    (
+        "ASSUME_ROLE_ARN",
+        "use a profile or role chaining of the AWS configuration",
+    ),
+    (
+        "ASSUME_ROLE_DURATION",
+        "use a profile or role chaining of the AWS configuration",
+    ),
     ("LOGGING_CONFIG", "use LOG_LEVEL and LOG_OUTPUT_PATHS"),
 ];
 
