@@ -7,53 +7,13 @@ pub const AWS_DOMAIN: &str = "karpenter.k8s.aws";
 /// The domain of the simulated provider's names.
 pub const KWOK_DOMAIN: &str = "karpenter.kwok.sh";
 
-// Labels of Karpenter.
+pub use model::vocabulary::{
+    ARCH, CAPACITY_TYPE, HOSTNAME, INITIALIZED, INSTANCE_TYPE, NODEPOOL as NODE_POOL, OS, REGION, REGISTERED,
+    WINDOWS_BUILD, ZONE, normalized_key as normalized,
+};
 
-pub const NODE_POOL: &str = "karpenter.sh/nodepool";
-pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
-pub const REGISTERED: &str = "karpenter.sh/registered";
-pub const INITIALIZED: &str = "karpenter.sh/initialized";
 /// On a node with the value `true`: its taints are not taken from the claim at registration.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
-
-// Labels of Kubernetes.
-
-pub const ZONE: &str = "topology.kubernetes.io/zone";
-pub const REGION: &str = "topology.kubernetes.io/region";
-pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
-pub const ARCH: &str = "kubernetes.io/arch";
-pub const OS: &str = "kubernetes.io/os";
-pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
-pub const HOSTNAME: &str = "kubernetes.io/hostname";
-
-/// The well-known labels that every provider has.
-pub const CORE_WELL_KNOWN: &[&str] = &[
-    NODE_POOL,
-    CAPACITY_TYPE,
-    ZONE,
-    REGION,
-    INSTANCE_TYPE,
-    ARCH,
-    OS,
-    WINDOWS_BUILD,
-];
-
-/// Older spellings and what they stand for today.
-pub const NORMALIZED: &[(&str, &str)] = &[
-    ("failure-domain.beta.kubernetes.io/zone", ZONE),
-    ("failure-domain.beta.kubernetes.io/region", REGION),
-    ("beta.kubernetes.io/arch", ARCH),
-    ("beta.kubernetes.io/os", OS),
-    ("beta.kubernetes.io/instance-type", INSTANCE_TYPE),
-];
-
-/// Today's spelling of a label key.
-pub fn normalized(key: &str) -> &str {
-    NORMALIZED
-        .iter()
-        .find(|(old, _)| *old == key)
-        .map_or(key, |(_, new)| new)
-}
 
 /// The values of [`CAPACITY_TYPE`].
 pub mod capacity_type {
@@ -97,25 +57,14 @@ pub mod finalizers {
 
 /// Taint keys.
 pub mod taints {
-    /// With NoExecute: nodes join with it, and registration removes it.
-    pub const UNREGISTERED: &str = "karpenter.sh/unregistered";
-    /// With NoSchedule: the node is being disrupted or terminated.
-    pub const DISRUPTED: &str = "karpenter.sh/disrupted";
+    pub use model::taint::{DISRUPTED, UNREGISTERED};
+    use model::{Effect, Taint};
 
-    /// Key and effect of the taints that come and go while a node starts up.
-    pub const KNOWN_EPHEMERAL: &[(&str, &str)] = &[
-        ("node.kubernetes.io/not-ready", "NoSchedule"),
-        ("node.kubernetes.io/not-ready", "NoExecute"),
-        ("node.kubernetes.io/unreachable", "NoSchedule"),
-        ("node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule"),
-        (UNREGISTERED, "NoExecute"),
-    ];
-
-    /// Every taint under this prefix is ephemeral too.
-    pub const READINESS_PREFIX: &str = "readiness.k8s.io/";
-
+    /// Whether a taint belongs to the first minutes of any node and goes away by itself.
     pub fn is_known_ephemeral(key: &str, effect: &str) -> bool {
-        key.starts_with(READINESS_PREFIX) || KNOWN_EPHEMERAL.contains(&(key, effect))
+        effect
+            .parse::<Effect>()
+            .is_ok_and(|effect| Taint::new(key, "", effect).is_ephemeral())
     }
 }
 

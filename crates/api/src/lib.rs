@@ -29,5 +29,7 @@ pub mod labels;
 pub mod v1;
 pub mod v1alpha1;
 pub mod v1beta1;
+pub mod validate;
+pub mod vocabulary;
 
 pub use field_error::{FieldError, joined};
