@@ -127,8 +127,9 @@ fn is_booting(claim: &NodeClaim) -> bool {
 fn running_machine(id: &str, node: &Node, claim: Option<&NodeClaim>, now: Timestamp) -> Machine {
     let status = node.status.as_ref();
     let created = node.creation_timestamp().map_or(now, |time| time.0);
-    let token = claim.and_then(ResourceExt::uid);
-    let token = token.or_else(|| node.annotations().get(TOKEN_ANNOTATION).cloned());
+    // The node's own word first: a claim of the same name may be a later one. Upstream's nodes have none.
+    let token = node.annotations().get(TOKEN_ANNOTATION).cloned();
+    let token = token.or_else(|| claim.and_then(ResourceExt::uid));
     Machine {
         token: token.unwrap_or_default(),
         claim: claim.map(|claim| claim.name_any().into()),

@@ -1,13 +1,12 @@
 //! The simulated provider keeps the promises of the provider trait, with and without latency.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use clock::VirtualClock;
 use jiff::SignedDuration;
 use model::{InstanceType, Offering, pool::Pool};
 use provider::{CloudProvider, conformance};
-use provider_sim::{Catalog, Faults, Latency, Shortage, SimCloud, SimProvider};
+use provider_sim::{Catalog, Faults, Latency, Shortage, SimProvider};
 
 mod fixtures;
 
@@ -39,10 +38,7 @@ impl conformance::Subject for Subject {
 }
 
 async fn check(catalog: Catalog, faults: Faults) {
-    let cloud = SimCloud::new(7, Arc::new(VirtualClock::starting_at(VirtualClock::EPOCH))).with_faults(faults);
-    let classes = BTreeMap::from([("default".to_owned(), fixtures::class())]);
-    let provider = SimProvider::new(cloud, Arc::new(catalog), Arc::new(classes));
-    conformance::check_all(&Subject(provider)).await;
+    conformance::check_all(&Subject(fixtures::provider(7, catalog, faults))).await;
 }
 
 #[tokio::test(start_paused = true)]

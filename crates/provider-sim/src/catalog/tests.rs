@@ -268,7 +268,7 @@ fn the_embedded_catalog_has_real_shapes_and_says_that_spot_prices_are_not_real()
     assert_eq!(shape.requirements.labels()["kubernetes.io/arch"], "amd64");
     let zones = shape.requirements.get(vocabulary::ZONE).listed().unwrap();
     assert_eq!(
-        zones.iter().map(|zone| zone.as_str()).collect::<Vec<_>>(),
+        zones.iter().map(model::LabelValue::as_str).collect::<Vec<_>>(),
         ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"]
     );
     let price = |kind| {
