@@ -240,7 +240,9 @@ impl<'a> Audit<'a> {
         way.iter()
             .all(|requirement| match labels.get(requirement.key.as_str()).single() {
                 Some(value) => requirement.has(value.as_str()),
-                None if requirement.key == vocabulary::HOSTNAME => requirement.has(&machine.key.to_string()),
+                None if requirement.key == vocabulary::HOSTNAME => {
+                    machine.node_name().is_some_and(|name| requirement.has(name.as_str()))
+                }
                 None => requirement.operator().accepts_absence(),
             })
     }

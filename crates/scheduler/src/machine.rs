@@ -39,7 +39,7 @@ pub(crate) fn machines(snapshot: &Snapshot) -> Vec<Machine<'_>> {
         .map(AsRef::as_ref)
         .filter(|machine| !machine.is_leaving())
         .collect();
-    staying.sort_by_key(|machine| (Reverse(machine.is_initialized()), machine.key.to_string()));
+    staying.sort_by_cached_key(|machine| (Reverse(machine.is_initialized()), name_of(machine)));
     staying
         .into_iter()
         .filter_map(|machine| view(snapshot, machine))
@@ -75,12 +75,19 @@ fn view<'a>(snapshot: &'a Snapshot, machine: &'a StateNode) -> Option<Machine<'a
     })
 }
 
+/// The node's name, or the claim's before there is a node.
+fn name_of(machine: &StateNode) -> String {
+    machine
+        .node_name()
+        .map_or_else(|| machine.key.to_string(), ToString::to_string)
+}
+
 fn final_labels(machine: &StateNode) -> Requirements {
     let mut labels = Requirements::from_labels(machine.labels());
     if !labels.contains(vocabulary::HOSTNAME) {
         labels.add(Requirement::one_of(
             vocabulary::HOSTNAME,
-            [LabelValue::from(machine.key.to_string())],
+            [LabelValue::from(name_of(machine))],
         ));
     }
     labels

@@ -122,7 +122,7 @@ impl Open {
     /// The shapes that suit the requirements, each with the number of pods that it has room for.
     fn rooms(&self, template: &Template<'_>, needs: &Needs, requirements: &Requirements) -> Vec<(usize, usize)> {
         // Most pods bring no requirement that was not there already; then every shape is known to suit.
-        let narrowed = self.pods.is_empty() || *requirements != self.requirements;
+        let narrowed = *requirements != self.requirements;
         let room = |shape: &Shape<'_>| {
             if narrowed && !shape.kind.requirements.overlaps(requirements) {
                 return None;
@@ -190,10 +190,11 @@ impl Open {
         Ok(admission(count, &relaxed, true))
     }
 
-    /// Why no shape takes a single pod.
+    /// Why no shape takes a single pod of a machine that has no pods yet.
     fn unfit(&self, template: &Template<'_>, needs: &Needs, requirements: &Requirements) -> Unfit {
         let mut unfit = Unfit {
             requests: needs.requests.clone(),
+            over_limits: template.shapes.len() - self.shapes.len(),
             ..Unfit::default()
         };
         for shape in self.shapes.iter().map(|index| &template.shapes[*index]) {

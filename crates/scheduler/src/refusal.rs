@@ -80,6 +80,8 @@ pub enum Ineligible {
 /// How many instance types of a pool fail for which reason. Each is counted once, under the first that applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unfit {
+    /// More than the pool's limits leave.
+    pub over_limits: usize,
     /// Labels that the pod or the pool does not admit.
     pub incompatible: usize,
     /// Nothing on sale in the zones and capacity types that are asked for.
@@ -160,7 +162,7 @@ impl fmt::Display for PoolRefusal {
             PoolRefusal::Limits { left } => write!(f, "every instance type exceeds what its limits leave ({left})"),
             PoolRefusal::InstanceTypes(unfit) => unfit.fmt(f),
             PoolRefusal::MinValues(lacking) => {
-                f.write_str("the instance types that would do do not offer ")?;
+                f.write_str("the instance types that suit do not offer ")?;
                 list(f, lacking)
             }
         }
@@ -186,6 +188,7 @@ impl fmt::Display for Unfit {
                 parts.push(format!("{number} {why}"));
             }
         };
+        count(self.over_limits, "beyond the limits");
         count(self.incompatible, "with other labels");
         count(self.no_offering, "not on sale there");
         count(self.ports, "with a daemon on the pod's port");

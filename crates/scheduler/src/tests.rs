@@ -1,1 +1,62 @@
+//! Situations and the plans they lead to. Names such as SC15.8.2 are rows of the behaviour specification.
 
+mod audits;
+mod existing;
+mod instance_types;
+mod limits;
+mod properties;
+mod requirements;
+mod taints;
+mod unsupported;
+
+use expect_test::Expect;
+
+use crate::{Options, Plan, Round, audit, situation, solve};
+
+#[track_caller]
+fn plan_of(situation: &str) -> Plan {
+    planned(situation, Options::default())
+}
+
+#[track_caller]
+fn planned(situation: &str, options: Options) -> Plan {
+    let (snapshot, round) = situation::parse(situation);
+    let round = Round { options, ..round };
+    let plan = solve(&snapshot, &round);
+    if let Err(broken) = audit(&snapshot, &plan) {
+        let broken: Vec<String> = broken.iter().map(ToString::to_string).collect();
+        panic!("{plan}breaks rules:\n{}", broken.join("\n"));
+    }
+    plan
+}
+
+#[track_caller]
+fn check(situation: &str, expected: Expect) {
+    expected.assert_eq(&plan_of(situation).to_string());
+}
+
+/// What the claims of a plan would say.
+#[track_caller]
+fn check_claims(situation: &str, expected: Expect) {
+    let plan = plan_of(situation);
+    let claims = plan.launches.iter().map(|launch| {
+        let names: Vec<&str> = launch
+            .instance_types
+            .iter()
+            .map(model::InstanceTypeName::as_str)
+            .collect();
+        let labels: Vec<String> = launch
+            .labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        format!(
+            "types {}\nrequests {}\nlabels {}\n{}\n",
+            names.join(" "),
+            launch.requests,
+            labels.join(" "),
+            launch.requirements.to_string().replace(", ", "\n"),
+        )
+    });
+    expected.assert_eq(&claims.collect::<String>());
+}

@@ -1,0 +1,214 @@
+//! What holds for every snapshot.
+
+use proptest::prelude::*;
+
+use crate::{MinValuesPolicy, Options, Round, audit, situation, solve};
+
+const KINDS: [&str; 5] = ["small", "medium", "large", "arm", "gpu"];
+
+fn pick(options: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    prop::sample::select(options)
+}
+
+/// Between none and two of these words.
+fn words(options: &'static [&'static str]) -> impl Strategy<Value = String> {
+    prop::collection::vec(pick(options), 0..=2).prop_map(|words| words.join(" "))
+}
+
+fn types() -> impl Strategy<Value = String> {
+    let sold_out = prop::collection::vec(pick(&["a/spot", "b/spot", "a/on-demand", "b/on-demand"]), 5);
+    sold_out.prop_map(|sold_out| {
+        let sizes = [
+            "cpu=2 memory=4Gi",
+            "cpu=4 memory=8Gi pods=5",
+            "cpu=16 memory=64Gi",
+            "cpu=8 memory=32Gi arch=arm64",
+            "cpu=8 memory=32Gi has:nvidia.com/gpu=2",
+        ];
+        let lines = KINDS.iter().zip(sizes).zip(sold_out).enumerate();
+        lines
+            .map(|(index, ((name, size), out))| format!("type {name} {size} price=0.{index}1 soldout={out}\n"))
+            .collect()
+    })
+}
+
+fn pools() -> impl Strategy<Value = String> {
+    let pool = (
+        0..3i32,
+        words(&[
+            "zones=a",
+            "where=arch:In:amd64",
+            "where=tier:In:gold|silver",
+            "where=type:Exists::2",
+            "sell=on-demand",
+        ]),
+        words(&[
+            "limit:cpu=20",
+            "limit:memory=40Gi",
+            "limit:nodes=2",
+            "taints=gpu:NoSchedule",
+            "taints=slow:PreferNoSchedule",
+        ]),
+        pick(&["", "", "", "notready", "static"]),
+    );
+    prop::collection::vec(pool, 1..4).prop_map(|pools| {
+        let lines = pools.iter().enumerate();
+        lines
+            .map(|(i, (weight, a, b, c))| format!("pool p{i} weight={weight} {a} {b} {c}\n"))
+            .collect()
+    })
+}
+
+fn machines() -> impl Strategy<Value = String> {
+    let machine = (
+        pick(&["node", "claim"]),
+        pick(&[
+            "cpu=2 memory=4Gi type=small",
+            "cpu=8 memory=16Gi",
+            "types=small,large",
+            "types=medium zones=a",
+            "cpu=1 memory=1Gi pods=3",
+        ]),
+        words(&[
+            "pool=p0",
+            "zone=a",
+            "zone=b",
+            "label:tier=gold",
+            "booting",
+            "leaving",
+            "taints=gpu:NoSchedule",
+        ]),
+    );
+    prop::collection::vec(machine, 0..6).prop_map(|machines| {
+        let lines = machines.iter().enumerate();
+        lines
+            .map(|(i, (kind, size, extra))| {
+                // A claim without a pool would be nobody's, and a node has resources.
+                let size = if *kind == "node" && size.starts_with("types") {
+                    "cpu=4 memory=4Gi"
+                } else {
+                    size
+                };
+                let pool = if *kind == "claim" && !extra.contains("pool=") {
+                    "pool=p0"
+                } else {
+                    ""
+                };
+                format!("{kind} m{i} {size} {extra} {pool}\n")
+            })
+            .collect()
+    })
+}
+
+const POD_WORDS: &[&str] = &[
+    "select=zone:In:a",
+    "select=zone:NotIn:a",
+    "select=tier:In:gold",
+    "select=tier:DoesNotExist",
+    "select=arch:In:arm64",
+    "term=zone:In:x term=zone:In:b",
+    "tolerates=gpu",
+    "port=8080",
+    "has:nvidia.com/gpu=1",
+    "select=type:In:small|large",
+];
+
+fn pods() -> impl Strategy<Value = String> {
+    let pod = (
+        pick(&[
+            "cpu=100m",
+            "cpu=500m memory=1Gi",
+            "cpu=1 memory=4Gi",
+            "cpu=3 memory=2Gi",
+            "cpu=12 memory=8Gi",
+            "cpu=40",
+        ]),
+        words(POD_WORDS),
+        1..6usize,
+        pick(&["", "", "", "on=m0", "on=m1 again"]),
+    );
+    prop::collection::vec(pod, 0..8).prop_map(|pods| {
+        let lines = pods.iter().enumerate();
+        lines
+            .map(|(i, (size, extra, count, on))| format!("pod w{i} {size} {extra} count={count} {on}\n"))
+            .collect()
+    })
+}
+
+fn daemons() -> impl Strategy<Value = String> {
+    let daemon = (pick(&["cpu=100m", "cpu=1 memory=1Gi"]), words(POD_WORDS));
+    prop::collection::vec(daemon, 0..3).prop_map(|daemons| {
+        daemons
+            .iter()
+            .enumerate()
+            .map(|(i, (size, extra))| format!("daemon d{i} {size} {extra}\n"))
+            .collect()
+    })
+}
+
+fn situations() -> impl Strategy<Value = String> {
+    (types(), pools(), machines(), daemons(), pods()).prop_map(|(a, b, c, d, e)| [a, b, c, d, e].concat())
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let policy = prop_oneof![Just(MinValuesPolicy::Strict), Just(MinValuesPolicy::BestEffort)];
+    (policy, prop_oneof![Just(600usize), Just(2)]).prop_map(|(min_values_policy, max_instance_types)| Options {
+        min_values_policy,
+        max_instance_types,
+        ..Options::default()
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_plan_survives_its_audit(situation in situations(), options in options()) {
+        let (snapshot, round) = situation::parse(&situation);
+        let round = Round { options, ..round };
+        let plan = solve(&snapshot, &round);
+        let broken: Vec<String> =
+            audit(&snapshot, &plan).err().into_iter().flatten().map(|violation| violation.to_string()).collect();
+        // Best effort gives up variety when the list is cut, and says so.
+        let broken: Vec<&String> = broken
+            .iter()
+            .filter(|text| !(round.options.min_values_policy == MinValuesPolicy::BestEffort && text.contains("too few values")))
+            .collect();
+        prop_assert!(broken.is_empty(), "{situation}\n{plan}\n{broken:?}");
+    }
+
+    #[test]
+    fn every_pod_of_the_round_is_in_the_plan_once(situation in situations()) {
+        let (snapshot, round) = situation::parse(&situation);
+        let plan = solve(&snapshot, &round);
+        let mut expected = round.pods.clone();
+        expected.sort();
+        let mut named: Vec<_> = plan.placed().chain(plan.refusals.keys()).cloned().collect();
+        named.sort();
+        prop_assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn the_order_of_the_round_does_not_matter(situation in situations(), seed in any::<u64>()) {
+        let (snapshot, round) = situation::parse(&situation);
+        let mut shuffled = round.clone();
+        // A shuffle that needs no generator: sorted by a scrambled position.
+        let scrambled = |index: usize| (index as u64 + 1).wrapping_mul(seed | 1).rotate_left(17);
+        let mut pods: Vec<_> = round.pods.iter().enumerate().map(|(index, pod)| (scrambled(index), pod.clone())).collect();
+        pods.sort();
+        shuffled.pods = pods.into_iter().map(|(_, pod)| pod).collect();
+        prop_assert_eq!(solve(&snapshot, &round), solve(&snapshot, &shuffled));
+    }
+
+    /// What a plan launches is enough: planned once more with its claims in the cluster, the pods stay on them.
+    #[test]
+    fn pods_on_a_launch_find_room_on_its_claim(situation in situations()) {
+        let (snapshot, round) = situation::parse(&situation);
+        let plan = solve(&snapshot, &round);
+        for launch in plan.launches.iter().take(1) {
+            let mut later = snapshot.clone();
+            later.put_node(std::sync::Arc::new(situation::claim_of(&snapshot, launch)));
+            let again = Round { pods: launch.pods.clone(), ..round.clone() };
+            let plan = solve(&later, &again);
+            prop_assert!(plan.fits_existing(), "{situation}\n{plan}");
+        }
+    }
+}
