@@ -25,6 +25,7 @@
 //! ```
 
 pub mod discovery;
+pub mod https;
 pub mod managed_fields;
 pub mod openapi;
 pub mod patch;

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::schema::TypeSchema;
 
-pub(crate) use managers::{Entry, Managers, Operation};
-pub(crate) use set::{FieldSet, Path, field, shown, shown_element};
-pub(crate) use typed::{compare, field_set, item_element};
+pub(crate) use managers::{Entry, Managers, Operation, unowned};
+pub(crate) use set::{FieldSet, field, shown, shown_element};
+pub(crate) use typed::{Comparison, compare, field_set, item_element};
 
 /// The manager that owns what was there before the first apply of an object without managers.
 pub(crate) const BEFORE_FIRST_APPLY: &str = "before-first-apply";
