@@ -7,7 +7,7 @@ use model::{Claim, ClaimPhase};
 use super::requirement::requirements;
 use super::{Parsed, fields};
 use crate::conditions::{self, HasConditions, node_claim};
-use crate::duration::DurationError;
+use crate::duration::{DurationError, DurationOrNever};
 use crate::field_error::FieldError;
 use crate::labels;
 use crate::v1::{NodeClaim, NodeClassReference};
@@ -26,7 +26,7 @@ pub fn claim(written: &NodeClaim) -> Parsed<Claim> {
         .resources
         .as_ref()
         .and_then(|resources| resources.requests.as_ref());
-    let expire_after = spec.expire_after.as_ref().map(|text| text.parse());
+    let expire_after = spec.expire_after.as_ref().map(DurationOrNever::parse);
     let grace = spec
         .termination_grace_period
         .as_ref()

@@ -9,6 +9,7 @@ use super::claim::{class, length};
 use super::requirement::requirements;
 use super::{Parsed, fields};
 use crate::conditions::{self, HasConditions};
+use crate::duration::DurationOrNever;
 use crate::field_error::{FieldError, joined};
 use crate::hash;
 use crate::v1::{self, NodeClaimTemplate, NodePool};
@@ -48,7 +49,7 @@ fn template(written: &NodeClaimTemplate, errors: &mut Vec<FieldError>) -> Templa
     let spec = &written.spec;
     let mut all = requirements("spec.template.spec.requirements", &spec.requirements, errors);
     all.merge(&Requirements::from_labels(&labels));
-    let expire_after = spec.expire_after.as_ref().map(|text| text.parse());
+    let expire_after = spec.expire_after.as_ref().map(DurationOrNever::parse);
     let grace = spec
         .termination_grace_period
         .as_ref()
@@ -68,7 +69,7 @@ fn template(written: &NodeClaimTemplate, errors: &mut Vec<FieldError>) -> Templa
 fn disruption(written: Option<&v1::Disruption>, errors: &mut Vec<FieldError>) -> Disruption {
     let consolidate_after = written
         .and_then(|disruption| disruption.consolidate_after.as_ref())
-        .map_or(Ok(Some(SignedDuration::ZERO)), |text| text.parse());
+        .map_or(Ok(Some(SignedDuration::ZERO)), DurationOrNever::parse);
     let policy = written.and_then(|disruption| disruption.consolidation_policy.as_ref());
     Disruption {
         policy: match policy {

@@ -1,6 +1,6 @@
 //! One requirement of a pool's template, an overlay or a pod.
 
-use model::{Operator, Vocabulary};
+use model::{LabelValue, Operator, Vocabulary};
 
 use super::names::{label_value, qualified_name};
 use crate::field_error::FieldError;
@@ -49,7 +49,7 @@ pub fn requirement(path: &str, demand: &Demand<'_>, words: &Vocabulary) -> Vec<F
                     .filter(|value| known.contains(value.as_str()))
                     .count();
                 if understood == 0 && !demand.values.is_empty() {
-                    let known = known.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(", ");
+                    let known = known.iter().map(LabelValue::as_str).collect::<Vec<_>>().join(", ");
                     complain(
                         "values",
                         format!("none of the values of {key:?} is known; known are {known}"),

@@ -1,0 +1,62 @@
+//! What the variant for the simulated provider admits: its own label domain is reserved, that of AWS is not.
+
+use serde_json::{Value, json};
+
+use crate::node_pool;
+use crate::requirements::requirement;
+use crate::row::{Row, Table, set};
+
+pub fn rows() -> Vec<Row> {
+    let mut pools = Table::new("K5", node_pool::base());
+    let requirements = "spec.template.spec.requirements";
+    for key in [
+        "kwoknodeclass",
+        "instance-cpu",
+        "instance-memory",
+        "instance-family",
+        "instance-size",
+    ] {
+        let key = format!("karpenter.kwok.sh/{key}");
+        pools.admits(1, [set(requirements, requirement(&key, "In", &["1"]))]);
+    }
+    pools.refuses(
+        2,
+        r#"label domain "karpenter.kwok.sh" is restricted"#,
+        [set(
+            requirements,
+            requirement("karpenter.kwok.sh/unknown", "In", &["1"]),
+        )],
+    );
+    // AP10.6, last row: without the AWS rule its domain is like any other.
+    pools.admits(
+        3,
+        [set(
+            requirements,
+            requirement("karpenter.k8s.aws/unknown", "In", &["1"]),
+        )],
+    );
+
+    let class: Value = json!({
+        "apiVersion": "karpenter.kwok.sh/v1alpha1",
+        "kind": "KWOKNodeClass",
+        "metadata": {},
+    });
+    let mut classes = Table::new("KWOKNodeClass", class);
+    classes.admits(1, []).stores(
+        "status.conditions",
+        json!([{
+            "type": "Ready",
+            "status": "True",
+            "reason": "Ready",
+            "message": "",
+            "lastTransitionTime": "2024-01-01T01:01:01Z",
+        }]),
+    );
+    classes.admits(2, [set("spec.nodeRegistrationDelay", "30s")]);
+    classes.refuses(
+        3,
+        "spec.nodeRegistrationDelay",
+        [set("spec.nodeRegistrationDelay", "Never")],
+    );
+    [pools.into_rows(), classes.into_rows()].concat()
+}
