@@ -15,20 +15,29 @@ use crate::{
 pub struct Fate {
     pub boot: SignedDuration,
     pub joins: bool,
-    lifetime: Option<SignedDuration>,
+    /// How long it runs if it is a spot machine, and how long before its end the notice comes.
+    interruption: Option<(SignedDuration, SignedDuration)>,
 }
 
 impl Fate {
     pub fn of(seed: u64, token: &str, faults: &Faults) -> Self {
         let dice = |purpose: &str| Dice::new(seed, purpose, token);
-        let lifetime = |mean| dice("interruption").lifetime(mean);
         Self {
             boot: dice("boot").latency(faults.launch_latency),
             joins: !dice("join").chance(faults.never_joins),
-            lifetime: faults
-                .interruption
-                .map(|interruption| lifetime(interruption.mean_lifetime)),
+            interruption: faults.interruption.map(|interruption| {
+                let lifetime = dice("interruption").lifetime(interruption.mean_lifetime);
+                (lifetime, interruption.notice)
+            }),
         }
+    }
+
+    /// When the cloud takes the machine back. Only spot machines are ever taken back.
+    pub fn reclaim(&self, boots: Timestamp, capacity_type: CapacityType) -> Option<Reclaim> {
+        let (lifetime, warning) = self.interruption.filter(|_| capacity_type == CapacityType::Spot)?;
+        let notice = after(boots, lifetime);
+        let gone = after(notice, warning);
+        Some(Reclaim { notice, gone })
     }
 }
 
@@ -38,11 +47,6 @@ pub fn built(seed: u64, faults: &Faults, order: &Order, bid: &Bid, now: Timestam
     let boots = after(now, fate.boot);
     let offering = bid.offering();
     let figures = node::figures(&bid.shape, offering, &order.requests);
-    let reclaim = faults.interruption.zip(fate.lifetime).map(|(interruption, lifetime)| {
-        let notice = after(boots, lifetime);
-        let gone = after(notice, interruption.notice);
-        Reclaim { notice, gone }
-    });
     Machine {
         provider_id: provider_id(order.claim.as_str()),
         node: order.claim.as_str().into(),
@@ -60,8 +64,7 @@ pub fn built(seed: u64, faults: &Faults, order: &Order, bid: &Bid, now: Timestam
         boots,
         joins: fate.joins.then(|| after(boots, order.registration_delay)),
         ending: None,
-        // Only spot machines are ever taken back.
-        reclaim: reclaim.filter(|_| offering.capacity_type == CapacityType::Spot),
+        reclaim: fate.reclaim(boots, offering.capacity_type),
         node_object: NodeObject::NotYet,
     }
 }

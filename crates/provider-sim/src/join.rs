@@ -4,6 +4,7 @@
 //! belongs to the cloud and not to the controllers: it keeps running while they crash, and it takes up every
 //! unfinished life when it is started again.
 
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Node;
 use kube::{
     Api, Client,
@@ -19,7 +20,6 @@ use crate::{
     machine::{Machine, NodeObject},
     node::{self, TOKEN_ANNOTATION},
 };
-use jiff::SignedDuration;
 
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_millis(200);
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(10);

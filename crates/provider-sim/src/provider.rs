@@ -45,6 +45,8 @@ pub struct SimProvider {
     vocabulary: Arc<Vocabulary>,
     classes: Arc<dyn NodeClasses>,
     repair_policies: Vec<RepairPolicy>,
+    /// Whether what is left of the catalog depends on what is running.
+    has_reservations: bool,
     /// Until when an offering counts as unavailable because a launch found it short.
     short: Mutex<BTreeMap<OfferingKey, Timestamp>>,
 }
@@ -56,7 +58,12 @@ impl SimProvider {
             status: status.to_owned(),
             toleration: UNREADY_FOR,
         };
+        let is_reserved = |offering: &Offering| offering.capacity_type == CapacityType::Reserved;
+        let has_reservations = catalog
+            .all_shapes()
+            .any(|shape| shape.offerings.iter().any(is_reserved));
         Self {
+            has_reservations,
             vocabulary: Arc::new(catalog.vocabulary()),
             repair_policies: vec![unready("False"), unready("Unknown")],
             short: Mutex::default(),
@@ -246,6 +253,9 @@ impl CloudProvider for SimProvider {
     async fn catalog(&self, pool: &Pool) -> Result<Shapes, ProviderError> {
         let shapes = self.catalog.shapes(&pool.name);
         let short = self.short_now();
+        if short.is_empty() && !self.has_reservations {
+            return Ok(shapes);
+        }
         let now = |shape: &Arc<InstanceType>| self.as_of_now(shape, &short).map_or_else(|| shape.clone(), Arc::new);
         Ok(shapes.iter().map(now).collect())
     }

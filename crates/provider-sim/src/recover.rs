@@ -81,7 +81,7 @@ fn machines(
     let running = nodes.iter().filter(|node| is_simulated(node) && !is_given_up(node));
     let running = running.filter_map(|node| {
         let id = id_of_node(node)?;
-        Some(running_machine(id, node, claim_of.get(id).copied(), cloud.now()))
+        Some(running_machine(id, node, claim_of.get(id).copied(), cloud))
     });
     let booting = claim_of
         .iter()
@@ -124,15 +124,19 @@ fn is_booting(claim: &NodeClaim) -> bool {
     !registered && claim.metadata.deletion_timestamp.is_none()
 }
 
-fn running_machine(id: &str, node: &Node, claim: Option<&NodeClaim>, now: Timestamp) -> Machine {
+fn running_machine(id: &str, node: &Node, claim: Option<&NodeClaim>, cloud: &SimCloud) -> Machine {
     let status = node.status.as_ref();
-    let created = node.creation_timestamp().map_or(now, |time| time.0);
+    let created = node.creation_timestamp().map_or_else(|| cloud.now(), |time| time.0);
     // The node's own word first: a claim of the same name may be a later one. Upstream's nodes have none.
-    let token = node.annotations().get(TOKEN_ANNOTATION).cloned();
-    let token = token.or_else(|| claim.and_then(ResourceExt::uid));
+    let own = node.annotations().get(TOKEN_ANNOTATION).cloned();
+    // A node with our mark bears its claim's name, also when the claim is gone.
+    let name = own.as_ref().map(|_| node.name_any());
+    let token = own.or_else(|| claim.and_then(ResourceExt::uid)).unwrap_or_default();
+    let bare = bare_machine(id, pairs(node.labels()));
     Machine {
-        token: token.unwrap_or_default(),
-        claim: claim.map(|claim| claim.name_any().into()),
+        reclaim: cloud.fate(&token).reclaim(created, bare.offering.capacity_type),
+        token,
+        claim: claim.map(ResourceExt::name_any).or(name).map(Into::into),
         annotations: pairs(node.annotations()),
         capacity: amounts(status.and_then(|status| status.capacity.as_ref())),
         allocatable: amounts(status.and_then(|status| status.allocatable.as_ref())),
@@ -140,7 +144,7 @@ fn running_machine(id: &str, node: &Node, claim: Option<&NodeClaim>, now: Timest
         boots: created,
         joins: Some(created),
         node_object: NodeObject::Created,
-        ..bare_machine(id, pairs(node.labels()))
+        ..bare
     }
 }
 
@@ -159,6 +163,7 @@ fn booting_machine(id: &str, claim: &NodeClaim, delay: SignedDuration, cloud: &S
     annotations.insert(FAKE_NODE.into(), FAKE.into());
     annotations.insert(TOKEN_ANNOTATION.into(), token.as_str().into());
     annotations.remove(self::annotations::TERMINATION_TIMESTAMP);
+    let bare = bare_machine(id, pairs(claim.labels()));
     let spec = &claim.spec;
     let taints = spec.taints.iter().chain(&spec.startup_taints).flatten();
     Machine {
@@ -171,7 +176,8 @@ fn booting_machine(id: &str, claim: &NodeClaim, delay: SignedDuration, cloud: &S
         launched,
         boots,
         joins: fate.joins.then(|| after(boots, delay)),
-        ..bare_machine(id, pairs(claim.labels()))
+        reclaim: fate.reclaim(boots, bare.offering.capacity_type),
+        ..bare
     }
 }
 
