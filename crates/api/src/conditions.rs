@@ -259,3 +259,6 @@ impl Conditions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,3 +49,6 @@ pub fn all(variant: Variant) -> Vec<CustomResourceDefinition> {
     }
     crds
 }
+
+#[cfg(test)]
+mod tests;
