@@ -1,6 +1,15 @@
-//! Settings parsed once, wiring of the controllers, leader lease, health and metrics.
+//! The process around the controllers: settings parsed once, wiring, leader lease, probes, metrics, logs.
+//!
+//! - [`Engine`]: watches, index and controllers, without a socket. Simulations and the playground run it as it is.
+//! - [`Operator`]: the engine as `karpenter controller` runs it, behind a lease and with its endpoints.
 
 pub mod endpoints;
+mod engine;
 pub mod lease;
 pub mod logging;
+mod operator;
+mod process;
 pub mod settings;
+
+pub use engine::{Broken, Engine, Running};
+pub use operator::{Operator, OperatorError};

@@ -1,0 +1,134 @@
+//! Watches, index and controllers, put together. No sockets and no lease in here: this is what simulations run, too.
+
+use std::{fmt::Debug, sync::Arc};
+
+use api::v1::{NodeClaim, NodePool};
+use clock::Clock;
+use controllers::{
+    Ctx, Knobs, fleet, metrics::Metrics, node_pool::registration_health::Health, outbox::Outbox, writer::Writer,
+};
+use k8s_openapi::api::{
+    apps::v1::DaemonSet,
+    core::v1::{Namespace, Node, PersistentVolumeClaim, Pod},
+    policy::v1::PodDisruptionBudget,
+    storage::v1::VolumeAttachment,
+};
+use kube::{
+    Api, Client,
+    core::{DynamicObject, GroupVersionKind},
+    discovery::ApiResource,
+};
+use provider::CloudProvider;
+use scheduler::Options;
+use serde::de::DeserializeOwned;
+use state::{Feed, FeedPace, Index, Indexed, Served};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::settings::Settings;
+
+/// All that the controllers need from outside.
+#[derive(Clone)]
+pub struct Engine {
+    pub client: Client,
+    pub cloud: Arc<dyn CloudProvider>,
+    pub clock: Arc<dyn Clock>,
+    pub settings: Arc<Settings>,
+    /// Names of claims follow from it. Two processes that may work on one cluster must not share a seed.
+    pub seed: u64,
+}
+
+/// Controllers that are ready to run, and the windows into them.
+pub struct Running {
+    pub index: Arc<Index>,
+    pub metrics: Arc<Metrics>,
+    tasks: JoinSet<()>,
+}
+
+/// A task of the engine ended although nobody asked it to: its code panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("a controller broke down")]
+pub struct Broken(#[source] Option<tokio::task::JoinError>);
+
+impl Engine {
+    /// Starts all watches and controllers. They stop when what is returned is dropped.
+    pub fn start(&self) -> Running {
+        let kinds = self.cloud.node_classes();
+        let served = Served::new(kinds.iter().map(|kind| (kind.group.to_owned(), kind.kind.to_owned())));
+        let index = Arc::new(Index::new(self.cloud.vocabulary(), served));
+        let metrics = Arc::new(Metrics::default());
+        let writer = Writer::new(self.client.clone(), index.clone());
+        let (outbox, postman) = Outbox::new(writer.clone(), self.clock.clone());
+        let ctx = Ctx {
+            index: index.clone(),
+            writer,
+            cloud: self.cloud.clone(),
+            clock: self.clock.clone(),
+            outbox,
+            metrics: metrics.clone(),
+            knobs: Arc::new(knobs(&self.settings)),
+            health: Arc::new(Health::default()),
+            random: Ctx::seeded(self.seed),
+        };
+
+        let mut tasks = JoinSet::new();
+        // The controllers subscribe before the first list arrives, so that they miss nothing.
+        for task in fleet::all(&ctx) {
+            tasks.spawn(task.run);
+        }
+        tasks.spawn(postman.run());
+        self.feed::<NodePool>(&index, &mut tasks);
+        self.feed::<NodeClaim>(&index, &mut tasks);
+        self.feed::<Node>(&index, &mut tasks);
+        self.feed::<Pod>(&index, &mut tasks);
+        self.feed::<DaemonSet>(&index, &mut tasks);
+        self.feed::<PodDisruptionBudget>(&index, &mut tasks);
+        self.feed::<Namespace>(&index, &mut tasks);
+        self.feed::<VolumeAttachment>(&index, &mut tasks);
+        self.feed::<PersistentVolumeClaim>(&index, &mut tasks);
+        for kind in kinds {
+            let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
+            let resource = ApiResource::from_gvk_with_plural(&gvk, kind.plural);
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+            tasks.spawn(Feed::new(api, resource, index.clone(), FeedPace::default()).run());
+        }
+        Running { index, metrics, tasks }
+    }
+
+    fn feed<K>(&self, index: &Arc<Index>, tasks: &mut JoinSet<()>)
+    where
+        K: Indexed<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let feed = Feed::<K>::new(Api::all(self.client.clone()), (), index.clone(), FeedPace::default());
+        tasks.spawn(feed.run());
+    }
+
+    /// Runs the controllers until they are told to stop.
+    pub async fn run(&self, stop: &CancellationToken) -> Result<(), Broken> {
+        self.start().until(stop).await
+    }
+}
+
+impl Running {
+    /// Waits for the word to stop; a task that ends before it is a failure.
+    pub async fn until(mut self, stop: &CancellationToken) -> Result<(), Broken> {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Ok(()),
+            ended = self.tasks.join_next() => Err(Broken(ended.and_then(Result::err))),
+        }
+    }
+}
+
+fn knobs(settings: &Settings) -> Knobs {
+    Knobs {
+        batch_idle: settings.batch_idle,
+        batch_max: settings.batch_max,
+        solver: Options {
+            preference_policy: settings.preference_policy,
+            min_values_policy: settings.min_values_policy,
+            ..Options::default()
+        },
+        ..Knobs::default()
+    }
+}

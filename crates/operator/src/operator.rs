@@ -1,0 +1,202 @@
+//! The engine as a program: behind a leader lease, with probes and metrics, until it is told to stop.
+
+use std::sync::Arc;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, Client};
+use parking_lot::RwLock;
+use prometheus_client::{encoding::text::encode, registry::Registry};
+use state::Index;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use crate::{
+    endpoints::{self, Check, PortTaken, Render},
+    engine::{Broken, Engine, Running},
+    lease::{Election, LeaseError},
+    process,
+};
+
+/// Kinds that have to be served before anything can be done.
+const NEEDED: [&str; 2] = ["nodepools.karpenter.sh", "nodeclaims.karpenter.sh"];
+/// How often a missing kind is looked for again.
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    #[error(transparent)]
+    Port(#[from] PortTaken),
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    #[error("the API server does not answer")]
+    Unreachable(#[source] kube::Error),
+}
+
+/// The program around an engine.
+pub struct Operator {
+    pub engine: Engine,
+    /// A client of its own for the lease, so that no other traffic can cost us the leadership.
+    pub lease_client: Client,
+    /// Where the lease lives when the settings do not say.
+    pub namespace: String,
+    /// Differs between any two processes: host name, `_`, something unique.
+    pub identity: String,
+    pub version: &'static str,
+    pub commit: &'static str,
+}
+
+/// What probes and scrapers look at, filled in as the program gets there.
+#[derive(Default)]
+struct Windows {
+    index: RwLock<Option<Arc<Index>>>,
+    registry: RwLock<Option<Registry>>,
+    missing_kinds: RwLock<Option<String>>,
+}
+
+impl Operator {
+    /// Runs until told to stop. Gives the lease back on the way out.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
+        let settings = self.engine.settings.clone();
+        let windows = Arc::new(Windows::default());
+        *windows.missing_kinds.write() = Some("not looked yet".to_owned());
+        let health = endpoints::bind_health(settings.bind_address, settings.health_probe_port).await?;
+        let metrics = endpoints::bind_metrics(settings.bind_address, settings.metrics_port).await?;
+        let mut servers = JoinSet::new();
+        let checks = checks(&windows);
+        servers.spawn(async move {
+            if let Err(error) = endpoints::serve_health(health, checks).await {
+                error!(%error, "health probes are no longer served");
+            }
+        });
+        let render = render(&windows);
+        servers.spawn(async move {
+            if let Err(error) = endpoints::serve_metrics(metrics, render).await {
+                error!(%error, "metrics are no longer served");
+            }
+        });
+
+        self.engine
+            .client
+            .apiserver_version()
+            .await
+            .map_err(OperatorError::Unreachable)?;
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            () = self.until_kinds_are_served(&windows) => {}
+        }
+        if settings.leader_election {
+            self.lead(&windows, &stop).await
+        } else {
+            self.work(&windows, &stop).await
+        }
+    }
+
+    async fn lead(&self, windows: &Windows, stop: &CancellationToken) -> Result<(), OperatorError> {
+        let settings = &self.engine.settings;
+        let namespace = Some(settings.leader_election_namespace.as_str()).filter(|name| !name.is_empty());
+        let mut election = Election::new(
+            self.lease_client.clone(),
+            namespace.unwrap_or(&self.namespace),
+            &settings.leader_election_name,
+            self.identity.clone(),
+            self.engine.clock.clone(),
+        );
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            () = election.win() => {}
+        }
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.work(windows, stop) => outcome,
+            lost = election.hold() => return Err(lost.into()),
+        };
+        election.release().await;
+        outcome
+    }
+
+    async fn work(&self, windows: &Windows, stop: &CancellationToken) -> Result<(), OperatorError> {
+        let running = self.engine.start();
+        self.open(windows, &running);
+        info!(version = self.version, "started controllers");
+        running.until(stop).await?;
+        info!("stopped controllers");
+        Ok(())
+    }
+
+    fn open(&self, windows: &Windows, running: &Running) {
+        running.metrics.built_from(self.version, self.commit);
+        let mut registry = Registry::default();
+        running.metrics.register(&mut registry);
+        *windows.registry.write() = Some(registry);
+        *windows.index.write() = Some(running.index.clone());
+    }
+
+    async fn until_kinds_are_served(&self, windows: &Windows) {
+        let crds: Api<CustomResourceDefinition> = Api::all(self.engine.client.clone());
+        loop {
+            let missing = missing_kinds(&crds).await;
+            let done = missing.is_none();
+            if let Some(missing) = &missing {
+                warn!(%missing, "waiting for custom resources; hint: install the chart karpenter-crd, or karpenter crds | kubectl apply -f -");
+            }
+            *windows.missing_kinds.write() = missing;
+            if done {
+                return;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+}
+
+async fn missing_kinds(crds: &Api<CustomResourceDefinition>) -> Option<String> {
+    for name in NEEDED {
+        match crds.get_opt(name).await {
+            Ok(Some(_)) => {}
+            Ok(None) => return Some(format!("{name} is not installed")),
+            Err(error) => return Some(format!("{name} cannot be looked up: {error}")),
+        }
+    }
+    None
+}
+
+fn checks(windows: &Arc<Windows>) -> Vec<Check> {
+    let (for_kinds, for_index) = (windows.clone(), windows.clone());
+    vec![
+        Check {
+            name: "readyz",
+            test: Box::new(|| Ok(())),
+        },
+        Check {
+            name: "crd",
+            test: Box::new(move || for_kinds.missing_kinds.read().clone().map_or(Ok(()), Err)),
+        },
+        Check {
+            name: "manager",
+            // A standby is ready, too: it watches nothing before it leads.
+            test: Box::new(move || match for_index.index.read().as_ref() {
+                Some(index) if !index.view().synced => Err("the first lists have not arrived".to_owned()),
+                _ => Ok(()),
+            }),
+        },
+    ]
+}
+
+fn render(windows: &Arc<Windows>) -> Render {
+    let windows = windows.clone();
+    Arc::new(move || {
+        let mut text = process::metrics();
+        let mut ours = String::new();
+        if let Some(registry) = windows.registry.read().as_ref()
+            && encode(&mut ours, registry).is_ok()
+        {
+            // The OpenMetrics end marker means nothing in the text format that scrapers are promised here.
+            text.push_str(ours.trim_end_matches("# EOF\n"));
+        }
+        text
+    })
+}
