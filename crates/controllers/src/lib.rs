@@ -1,1 +1,34 @@
 //! Observe, decide, act: one folder per controller.
+//!
+//! A controller reads what it needs from the index once, decides without client or clock, and acts through the
+//! [`writer`], which puts every answer into the index before anyone decides again. What runs them is [`runtime`]; what
+//! they may touch is [`Ctx`]; [`fleet`] lists them all.
+//!
+//! | Folder | Question |
+//! | --- | --- |
+//! | [`provisioning`] | which node claims do pending pods need? |
+//! | [`node_claim`] | how does a claim come to life, age and end? |
+//! | [`node`] | how does a node empty itself and go? |
+//! | [`node_pool`] | may a pool be used, and what does it use? |
+//! | [`disruption`] | which nodes are better gone? |
+//! | [`catalog`] | what may a pool launch? |
+
+pub mod catalog;
+mod context;
+pub mod disruption;
+pub mod error;
+pub mod fleet;
+pub mod metrics;
+pub mod node;
+pub mod node_claim;
+pub mod node_pool;
+mod objects;
+pub mod outbox;
+pub mod provisioning;
+pub mod runtime;
+#[cfg(test)]
+mod testing;
+mod vitals;
+pub mod writer;
+
+pub use context::{Ctx, Knobs};

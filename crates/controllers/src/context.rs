@@ -1,0 +1,81 @@
+//! All that controllers can touch.
+
+use std::{sync::Arc, time::Duration};
+
+use clock::Clock;
+use parking_lot::Mutex;
+use provider::{CloudProvider, Metered};
+use rand::{SeedableRng, rngs::StdRng};
+use state::Index;
+
+use crate::{
+    metrics::Metrics,
+    node_pool::registration_health::Health,
+    outbox::Outbox,
+    writer::Writer,
+};
+
+/// Settings that decisions and waits depend on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Knobs {
+    /// A batch of pending pods closes after this long without another.
+    pub batch_idle: Duration,
+    /// The longest that a batch stays open.
+    pub batch_max: Duration,
+    pub solver: scheduler::Options,
+    /// A claim without an instance after this time is given up.
+    pub launch_timeout: Duration,
+    /// A claim whose node has not joined after this time is given up.
+    pub registration_timeout: Duration,
+}
+
+impl Default for Knobs {
+    fn default() -> Self {
+        Self {
+            batch_idle: Duration::from_secs(1),
+            batch_max: Duration::from_secs(10),
+            solver: scheduler::Options::default(),
+            launch_timeout: Duration::from_secs(5 * 60),
+            registration_timeout: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+impl Knobs {
+    /// For how long a machine that pods were promised to is left alone: two rounds, so that a promise outlives the
+    /// round that would renew it.
+    pub fn nomination(&self) -> Duration {
+        (self.batch_max * 2).max(Duration::from_secs(10))
+    }
+}
+
+/// All that a controller can touch.
+#[derive(Clone)]
+pub struct Ctx {
+    pub index: Arc<Index>,
+    pub writer: Writer,
+    pub cloud: Arc<dyn CloudProvider>,
+    pub clock: Arc<dyn Clock>,
+    pub outbox: Outbox,
+    pub metrics: Arc<Metrics>,
+    pub knobs: Arc<Knobs>,
+    /// How launches and registrations of each pool went lately.
+    pub health: Arc<Health>,
+    /// Where names of claims come from.
+    pub random: Arc<Mutex<StdRng>>,
+}
+
+impl Ctx {
+    pub fn seeded(seed: u64) -> Arc<Mutex<StdRng>> {
+        Arc::new(Mutex::new(StdRng::seed_from_u64(seed)))
+    }
+
+    /// The same, with calls to the cloud counted for one controller.
+    pub fn of(&self, controller: &'static str) -> Self {
+        let cloud = Metered::new(self.cloud.clone(), self.metrics.clone(), controller);
+        Self {
+            cloud: Arc::new(cloud),
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Sends pods away, one request at a time each, for as long as it takes.
+//!
+//! Entries live in memory only. They are bound to a pod's UID, so that one never hits a namesake, and a drain puts them
+//! back within a second after a restart.
+
+mod decide;
+mod entries;
+mod notices;
+
+use std::{sync::Arc, time::Duration};
+
+use api::conditions::{self, node_claim as condition};
+use async_trait::async_trait;
+use model::Pod;
+use state::{Event, View};
+
+use self::decide::{Step, decide};
+pub use self::entries::{Evictions, Victim};
+use super::termination::failed_draining;
+use crate::{
+    context::Ctx,
+    error::{Classify, Reason, Retry},
+    objects::{about_node, instance_under},
+    runtime::{Action, Pace, Reconcile},
+    writer::{ApiError, ApiFailure},
+};
+
+/// Why a pod is still there.
+#[derive(Debug, thiserror::Error)]
+pub enum EvictionError {
+    #[error("a disruption budget does not let pod {pod} go now")]
+    Budget {
+        pod: String,
+        #[source]
+        cause: ApiError,
+    },
+    #[error("pod {pod} is not to be disturbed")]
+    Protected { pod: String },
+    #[error(transparent)]
+    Api(#[from] ApiError),
+}
+
+impl Classify for EvictionError {
+    fn reason(&self) -> Reason {
+        match self {
+            EvictionError::Budget { .. } | EvictionError::Protected { .. } => Reason::Rejected,
+            EvictionError::Api(error) => error.reason(),
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        Retry::WithBackoff
+    }
+
+    fn is_expected(&self) -> bool {
+        matches!(self, EvictionError::Budget { .. } | EvictionError::Protected { .. })
+    }
+}
+
+pub struct EvictionQueue {
+    ctx: Ctx,
+    evictions: Arc<Evictions>,
+}
+
+impl EvictionQueue {
+    pub fn new(ctx: &Ctx, evictions: Arc<Evictions>) -> Self {
+        Self {
+            ctx: ctx.of(Self::NAME),
+            evictions,
+        }
+    }
+
+    async fn evict(&self, victim: &Victim, pod: &Pod, node: &str) -> Result<(), EvictionError> {
+        let sent = self.ctx.writer.evict(&victim.pod, &victim.uid).await;
+        let code = sent.as_ref().map_or_else(ApiError::code, |()| 200);
+        self.ctx.metrics.claims.eviction(code);
+        match sent {
+            Ok(()) => {
+                let reason = self.reason(node);
+                self.ctx.metrics.claims.pod_drained(&reason);
+                self.ctx.outbox.publish(notices::evicted(pod, &reason));
+                Ok(())
+            }
+            // Gone, or another pod by now.
+            Err(error) if matches!(error.failure, ApiFailure::NotFound | ApiFailure::Conflict) => Ok(()),
+            // A budget says no; two budgets on one pod are more than the eviction API can serve.
+            Err(cause) if matches!(cause.failure, ApiFailure::Throttled | ApiFailure::Internal) => {
+                if let Some(node) = self.ctx.index.view().nodes.named(node) {
+                    let why = format!("evicting pod {} would violate a disruption budget", victim.pod);
+                    self.ctx.outbox.publish(failed_draining(about_node(node), &why));
+                }
+                let pod = victim.pod.to_string();
+                Err(EvictionError::Budget { pod, cause })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The reason why the pod's node is going, as people know it.
+    fn reason(&self, node: &str) -> String {
+        let view = self.ctx.index.view();
+        let Some(instance) = view.nodes.named(node).and_then(|node| instance_under(node)) else {
+            return String::new();
+        };
+        let [claim] = view.claims_of(instance)[..] else { return String::new() };
+        let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+        let found = conditions::find(listed, condition::DISRUPTION_REASON);
+        found.map_or_else(|| "Forceful Termination".to_owned(), |condition| condition.reason.clone())
+    }
+}
+
+#[async_trait]
+impl Reconcile for EvictionQueue {
+    type Key = Victim;
+    type Error = EvictionError;
+    const NAME: &'static str = "eviction-queue";
+    const CONCURRENCY: usize = 100;
+    const PACE: Pace = Pace::new(Duration::from_millis(100), Duration::from_secs(10));
+
+    fn keys(&self, event: &Event, _: &View, add: &mut dyn FnMut(Victim)) {
+        // What happens to a pod in the queue may end its stay there.
+        if let Event::Pod(change) = event
+            && let Some(pod) = change.latest()
+            && self.evictions.holds(pod)
+        {
+            add(Victim::of(pod));
+        }
+    }
+
+    async fn reconcile(&self, victim: &Victim) -> Result<Action, EvictionError> {
+        let Some(entry) = self.evictions.entry(victim) else {
+            return Ok(Action::AwaitChange);
+        };
+        let view = self.ctx.index.view();
+        let pod = view.snapshot.pods.get(&victim.pod).filter(|pod| pod.uid == victim.uid);
+        let Some(pod) = pod else {
+            self.evictions.remove(victim);
+            return Ok(Action::AwaitChange);
+        };
+        match decide(pod, entry.deadline, self.ctx.clock.now()) {
+            Step::Drop => {}
+            Step::Wait => {
+                let pod = victim.pod.to_string();
+                return Err(EvictionError::Protected { pod });
+            }
+            Step::Evict => self.evict(victim, pod, &entry.node).await?,
+            Step::Delete { grace_secs } => match self.ctx.writer.delete_pod(&victim.pod, &victim.uid, grace_secs).await {
+                Ok(()) => self.ctx.outbox.publish(notices::disrupted(pod, grace_secs)),
+                Err(error) if matches!(error.failure, ApiFailure::NotFound | ApiFailure::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            },
+        }
+        self.evictions.remove(victim);
+        Ok(Action::AwaitChange)
+    }
+}

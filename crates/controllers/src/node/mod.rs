@@ -1,0 +1,4 @@
+//! Controllers over nodes that are on their way out.
+
+pub mod eviction;
+pub mod termination;

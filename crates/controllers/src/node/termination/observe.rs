@@ -1,0 +1,132 @@
+//! What the end of a node depends on.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use api::{
+    conditions::{self, node_claim as condition},
+    labels,
+    v1::NodeClaim,
+};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use model::{NodeName, Pod, ProviderId, pod::PodVolume};
+use state::{ObjectKey, Served};
+use tracing::error;
+
+use crate::{
+    context::Ctx,
+    error::CloudError,
+    objects::{instance_under, is_deleting, is_held, is_ready, label, taints_of},
+};
+
+/// How far the drain has come, as the claim remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drained {
+    NotBegun,
+    Since(Timestamp),
+    Done,
+}
+
+/// The claim of a node, where there is exactly one.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    pub claim: Arc<NodeClaim>,
+    pub drained: Drained,
+}
+
+#[derive(Clone, Debug)]
+pub struct View {
+    pub node: Arc<Node>,
+    pub owner: Option<Owner>,
+    /// The kubelet is silent and the cloud has no such instance.
+    pub vanished: bool,
+    pub marked: bool,
+    pub deadline: Option<Timestamp>,
+    pub pods: Vec<Arc<Pod>>,
+    /// Attachments that have to go before the instance may.
+    pub attached: Vec<String>,
+}
+
+/// `None` for a node that is not ours to take down.
+pub async fn observe(ctx: &Ctx, served: &Served, name: &NodeName) -> Result<Option<View>, CloudError> {
+    let view = ctx.index.view();
+    let Some(node) = view.nodes.named(name.as_str()) else { return Ok(None) };
+    if !is_deleting(&**node) || !is_held(&**node) || !served.node(node) {
+        return Ok(None);
+    }
+    let claims = instance_under(node).map(|id| view.claims_of(id)).unwrap_or_default();
+    let claim = if let [claim] = claims[..] { Some(claim) } else { None };
+    let pods: Vec<_> = view.snapshot.pods_on(name).cloned().collect();
+    let now = ctx.clock.now();
+    Ok(Some(View {
+        vanished: !is_ready(node) && is_gone(ctx, node).await?,
+        owner: claim.map(|claim| Owner {
+            claim: claim.clone(),
+            drained: drained(claim),
+        }),
+        marked: is_marked(node),
+        deadline: claim.and_then(|claim| deadline(claim)),
+        attached: attached(&view, name, &pods, now),
+        pods,
+        node: node.clone(),
+    }))
+}
+
+async fn is_gone(ctx: &Ctx, node: &Node) -> Result<bool, CloudError> {
+    let Some(id) = instance_under(node) else { return Ok(false) };
+    let found = ctx.cloud.instance(&ProviderId::from(id)).await;
+    let action = "look an instance up";
+    Ok(found.map_err(|cause| CloudError { action, cause })?.is_none())
+}
+
+fn drained(claim: &NodeClaim) -> Drained {
+    let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    match conditions::find(listed, condition::DRAINED) {
+        None => Drained::NotBegun,
+        Some(found) if found.status == conditions::TRUE => Drained::Done,
+        Some(found) => Drained::Since(found.last_transition_time.0),
+    }
+}
+
+/// A deadline that cannot be read is none: better to wait for the pods than to fail for ever.
+fn deadline(claim: &NodeClaim) -> Option<Timestamp> {
+    let text = claim.annotations().get(labels::annotations::TERMINATION_TIMESTAMP)?;
+    match text.parse() {
+        Ok(due) => Some(due),
+        Err(cause) => {
+            error!(NodeClaim = %claim.name_any(), value = %text, error = %cause, "ignoring unreadable termination timestamp");
+            None
+        }
+    }
+}
+
+/// Nothing new comes here: the taint keeps pods away, the label load balancers.
+pub fn is_marked(node: &Node) -> bool {
+    let tainted = taints_of(node).iter().any(|taint| taint.key == labels::taints::DISRUPTED && taint.effect == "NoSchedule");
+    tainted && !label(node, super::act::EXCLUDE_FROM_BALANCERS).is_empty()
+}
+
+/// Attachments of volumes that no pod keeps here. A pod that is not drained keeps its volumes, and we do not wait for
+/// what will not happen.
+fn attached(view: &state::View, node: &NodeName, pods: &[Arc<Pod>], now: Timestamp) -> Vec<String> {
+    let kept: BTreeSet<String> = pods.iter().filter(|pod| stays(pod, now)).flat_map(|pod| volumes_of(view, pod)).collect();
+    let waited_for = |volume: &Option<String>| volume.as_ref().is_some_and(|name| !kept.contains(name));
+    let attachments = view.attachments_to(node.as_str()).into_iter();
+    attachments.filter(|attachment| waited_for(&attachment.spec.source.persistent_volume_name)).map(|a| a.name_any()).collect()
+}
+
+/// A drain neither evicts it nor waits for it.
+fn stays(pod: &Pod, now: Timestamp) -> bool {
+    pod.tolerates_disruption() || pod.is_mirror() || pod.is_stuck_terminating(now)
+}
+
+fn volumes_of(view: &state::View, pod: &Pod) -> Vec<String> {
+    let claim = |volume: &PodVolume| match volume {
+        PodVolume::Claim(name) => name.clone(),
+        PodVolume::Ephemeral { volume, .. } => format!("{}-{volume}", pod.key.name),
+    };
+    let claims = pod.shape.volumes.iter().map(claim);
+    let bound = |name: String| view.volume_claims.get(&ObjectKey::new(&pod.key.namespace, &name))?.spec.as_ref()?.volume_name.clone();
+    claims.filter_map(bound).collect()
+}

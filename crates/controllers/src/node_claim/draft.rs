@@ -1,0 +1,69 @@
+//! A claim being changed: conditions are computed here and written once.
+
+use api::{
+    conditions::{self, Conditions},
+    v1::{NodeClaim, NodeClaimStatus},
+};
+use jiff::Timestamp;
+
+use crate::writer::{ApiError, Writer};
+
+/// A claim as it is stored, and as it is to be.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    stored: NodeClaim,
+    pub claim: NodeClaim,
+    pub conditions: Conditions,
+}
+
+impl Draft {
+    /// Conditions that were reached are kept current with the claim's generation, which a deletion raises too.
+    pub fn of(claim: &NodeClaim, now: Timestamp) -> Self {
+        use conditions::node_claim::{INITIALIZED, LAUNCHED, REGISTERED};
+        let mut conditions = Conditions::of(claim, now);
+        for reached in [LAUNCHED, REGISTERED, INITIALIZED] {
+            if conditions.is_true(reached) {
+                conditions.set_true(reached, now);
+            }
+        }
+        Self {
+            stored: claim.clone(),
+            claim: claim.clone(),
+            conditions,
+        }
+    }
+
+    pub fn status(&mut self) -> &mut NodeClaimStatus {
+        self.claim.status.get_or_insert_default()
+    }
+
+    pub fn is_true(&self, condition: &str) -> bool {
+        self.conditions.is_true(condition)
+    }
+
+    /// Whether this draft is what first makes the condition True.
+    pub fn reaches(&self, condition: &str) -> bool {
+        let listed = self.stored.status.as_ref().and_then(|status| status.conditions.as_deref());
+        self.is_true(condition) && !conditions::is_true(listed.unwrap_or_default(), condition)
+    }
+
+
+    /// Writes what has changed: metadata first, because a status without its labels would mislead readers for good if
+    /// we died in between, while labels without a status are written again.
+    pub async fn write(self, writer: &Writer) -> Result<NodeClaim, ApiError> {
+        let Draft {
+            stored,
+            mut claim,
+            conditions,
+        } = self;
+        let mut status = claim.status.take().unwrap_or_default();
+        status.conditions = Some(conditions.into_list());
+        claim.status.clone_from(&stored.status);
+        let stored = writer.update(&stored, &claim).await?;
+        let wanted = NodeClaim {
+            status: Some(status),
+            ..stored.clone()
+        };
+        writer.update_status(&stored, &wanted).await
+    }
+}

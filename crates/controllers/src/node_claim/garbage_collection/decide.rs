@@ -1,0 +1,109 @@
+//! What has lost its other half.
+
+use std::collections::BTreeSet;
+
+use api::{
+    conditions::{self, node_claim as condition},
+    v1::NodeClaim,
+};
+use jiff::{SignedDuration, Timestamp};
+use model::ProviderId;
+use provider::Instance;
+use state::View;
+
+use crate::objects::{instance_of, is_deleting, is_ready};
+
+/// A launch is recorded within seconds; an instance that young may still find its claim.
+const FRESH: SignedDuration = SignedDuration::from_secs(30);
+
+/// A registered claim whose instance the cloud no longer has. A node that reports itself ready is believed more than
+/// the cloud's list; a claim that never registered is left to its deadline.
+pub fn has_lost_its_instance(claim: &NodeClaim, view: &View, alive: &BTreeSet<&ProviderId>) -> bool {
+    let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let Some(id) = instance_of(claim) else { return false };
+    let kubelet_lives = matches!(view.nodes_of(id)[..], [node] if is_ready(node));
+    conditions::is_true(listed, condition::REGISTERED) && !is_deleting(claim) && !alive.contains(&ProviderId::from(id)) && !kubelet_lives
+}
+
+/// An instance that no claim names and that was not launched just now for a claim that is still waiting.
+pub fn is_unclaimed(instance: &Instance, view: &View, now: Timestamp) -> bool {
+    let launching = instance.claim.as_ref().and_then(|name| view.claims.named(name.as_str())).is_some_and(|claim| may_own(claim, instance));
+    let young = now.duration_since(instance.launched) < FRESH;
+    !young && !launching && view.claims_of(instance.provider_id.as_str()).is_empty()
+}
+
+/// Whether the claim has this instance, or may yet get it.
+pub fn may_own(claim: &NodeClaim, instance: &Instance) -> bool {
+    instance_of(claim).is_none_or(|id| instance.provider_id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Labels;
+    use serde_json::json;
+    use state::{Index, Served};
+
+    use super::*;
+
+    fn view(node_ready: Option<bool>, registered: bool) -> (std::sync::Arc<View>, std::sync::Arc<NodeClaim>) {
+        let index = Index::new(std::sync::Arc::default(), Served::new([("g".to_owned(), "K".to_owned())]));
+        let status = if registered { "True" } else { "Unknown" };
+        let claim: NodeClaim = serde_json::from_value(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {"name": "c", "uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"}},
+            "status": {"providerID": "kwok://a", "conditions": [
+                {"type": "Registered", "status": status, "reason": "x", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+            ]},
+        }))
+        .expect("the literal is a claim");
+        index.apply(claim);
+        if let Some(ready) = node_ready {
+            let ready = if ready { "True" } else { "False" };
+            index.apply(
+                serde_json::from_value::<k8s_openapi::api::core::v1::Node>(json!({
+                    "metadata": {"name": "n", "uid": "n", "resourceVersion": "2", "creationTimestamp": "2026-01-01T00:00:00Z"},
+                    "spec": {"providerID": "kwok://a"},
+                    "status": {"conditions": [{"type": "Ready", "status": ready}]},
+                }))
+                .expect("the literal is a node"),
+            );
+        }
+        let view = index.view();
+        let claim = view.claims.named("c").cloned().expect("it was just put in");
+        (view, claim)
+    }
+
+    #[track_caller]
+    fn check_claim(node_ready: Option<bool>, registered: bool, instance_lives: bool, lost: bool) {
+        let (view, claim) = view(node_ready, registered);
+        let id = ProviderId::from("kwok://a");
+        let alive = if instance_lives { BTreeSet::from([&id]) } else { BTreeSet::new() };
+        assert_eq!(has_lost_its_instance(&claim, &view, &alive), lost);
+    }
+
+    #[test]
+    fn a_claim_goes_with_its_instance_unless_the_kubelet_still_reports() {
+        check_claim(Some(false), true, false, true); // LC-C1
+        check_claim(Some(true), true, false, false); // LC-C2
+        check_claim(None, false, false, false); // LC-C3
+        check_claim(None, true, true, false); // LC-C4
+    }
+
+    #[test]
+    fn an_instance_goes_when_no_claim_names_it_and_it_is_not_fresh() {
+        let (view, _) = view(None, true);
+        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(10);
+        let instance = |id: &str, claim: Option<&str>, age: i64| Instance {
+            provider_id: id.into(),
+            claim: claim.map(Into::into),
+            launched: now - SignedDuration::from_secs(age),
+            labels: Labels::default(),
+        };
+        assert!(!is_unclaimed(&instance("kwok://a", None, 600), &view, now));
+        assert!(is_unclaimed(&instance("kwok://b", Some("c"), 600), &view, now), "its claim has another");
+        assert!(!is_unclaimed(&instance("kwok://b", Some("gone"), 10), &view, now));
+        assert!(is_unclaimed(&instance("kwok://b", Some("gone"), 600), &view, now));
+        assert!(is_unclaimed(&instance("kwok://b", None, 600), &view, now));
+    }
+}

@@ -1,0 +1,49 @@
+//! One round of the solver, and what follows from its plan.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use model::{NodeKey, PodKey, PoolName, Snapshot};
+use scheduler::{Launch, Placement, Refusal, Round, solve};
+use tokio::time::Instant;
+
+/// What a round comes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    pub launches: Vec<Launch>,
+    /// Launches that their pool has no room for any more.
+    pub over_limit: Vec<PoolName>,
+    /// Machines that pods are on their way to.
+    pub placements: Vec<Placement>,
+    pub refused: BTreeMap<PodKey, Refusal>,
+}
+
+impl Decision {
+    pub fn nominated(&self) -> impl Iterator<Item = &NodeKey> {
+        self.placements.iter().filter(|placement| !placement.pods.is_empty()).map(|placement| &placement.node)
+    }
+}
+
+/// Guarantees: nothing is launched for a pool that uses more than its limits already.
+pub fn decide(snapshot: &Snapshot, round: &Round) -> (Decision, Duration) {
+    let started = Instant::now();
+    let plan = solve(snapshot, round);
+    let took = started.elapsed();
+    #[cfg(debug_assertions)]
+    if let Err(violations) = scheduler::audit(snapshot, &plan) {
+        panic!("a plan survives its audit, but: {violations:?}\n{plan}");
+    }
+    let (launches, over): (Vec<_>, Vec<_>) = plan.launches.into_iter().partition(|launch| has_room(snapshot, &launch.pool));
+    let decision = Decision {
+        launches,
+        over_limit: over.into_iter().map(|launch| launch.pool).collect(),
+        placements: plan.placements,
+        refused: plan.refusals,
+    };
+    (decision, took)
+}
+
+fn has_room(snapshot: &Snapshot, pool: &PoolName) -> bool {
+    let Some(limits) = snapshot.pools.get(pool).map(|pool| &pool.limits) else { return false };
+    let usage = snapshot.pool_usage(pool);
+    limits.iter().all(|(name, limit)| usage.get(name.as_str()) <= limit)
+}

@@ -1,0 +1,74 @@
+//! Turns pods without a place into node claims.
+//!
+//! ```text
+//!  pods, nodes ─► batch ─► everything launched? ─► round: solve ─► claims created, machines nominated, refusals told
+//!                                                    ▲                                             │
+//!                                                    └────────── 10 s later, if pods are left ─────┘
+//! ```
+//!
+//! One round at a time, and none before everything that earlier rounds created is in the index with its instance: a
+//! round that does not know what is on its way would order it twice.
+
+mod act;
+mod batch;
+mod claim_object;
+mod decide;
+mod names;
+mod notices;
+mod observe;
+
+use std::time::Duration;
+
+use state::Changes;
+use tokio::time::Instant;
+
+use self::batch::Batch;
+use crate::context::Ctx;
+
+/// Pods that are still waiting are looked at again after this time, whatever happens.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+pub struct Provisioner {
+    ctx: Ctx,
+    changes: Changes,
+}
+
+impl Provisioner {
+    pub const NAME: &'static str = "provisioner";
+
+    pub fn new(ctx: &Ctx) -> Self {
+        Self {
+            ctx: ctx.of(Self::NAME),
+            changes: ctx.index.subscribe(),
+        }
+    }
+
+    /// Runs until it is dropped.
+    pub async fn run(mut self) {
+        let mut look_again = None;
+        loop {
+            let batch = Batch::new(self.ctx.knobs.batch_idle, self.ctx.knobs.batch_max);
+            if batch.collect(&mut self.changes, look_again).await.is_closed() {
+                return;
+            }
+            // Claims without an instance have no size yet: what they will hold cannot be counted.
+            self.ctx.index.until(|view| view.synced && view.unlaunched.is_empty()).await;
+            let pods_left = self.round().await;
+            look_again = pods_left.then(|| Instant::now() + LOOK_AGAIN);
+        }
+    }
+
+    /// Says whether pods are left that will need another look: placed ones until they are bound, refused ones until
+    /// something changes.
+    async fn round(&self) -> bool {
+        let view = self.ctx.index.view();
+        let round = observe::observe(&view, &self.ctx);
+        if round.pods.is_empty() {
+            return false;
+        }
+        let (decision, took) = decide::decide(&view.snapshot, &round);
+        self.ctx.metrics.cluster.round(Self::NAME, took, decision.refused.len());
+        act::act(&self.ctx, &view, decision).await;
+        true
+    }
+}

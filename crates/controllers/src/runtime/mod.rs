@@ -1,0 +1,78 @@
+//! What runs a controller: changes of the index become keys, keys become runs, failures become waits.
+//!
+//! ```text
+//!   Index ── events ──► Router ── keys ──► Worker { Queue, running reconciles }
+//! ```
+//!
+//! Deterministic on purpose: keys are worked on in the order in which they became ready, waits have no jitter, and
+//! nothing runs in a task of its own, so that dropping a worker drops everything it had under way.
+
+mod backoff;
+mod queue;
+mod router;
+mod worker;
+
+use std::{fmt::Debug, time::Duration};
+
+use async_trait::async_trait;
+use state::{Event, View};
+
+pub use backoff::Pace;
+pub use queue::Queue;
+pub use router::Router;
+pub use worker::Worker;
+
+use crate::error::Classify;
+
+/// What is to be done about a key after a run that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing, until something changes.
+    AwaitChange,
+    /// Look again after this time, or when something changes.
+    After(Duration),
+}
+
+impl Action {
+    /// The one that comes first.
+    pub fn sooner(self, other: Action) -> Action {
+        match (self, other) {
+            (Action::After(a), Action::After(b)) => Action::After(a.min(b)),
+            (Action::After(a), Action::AwaitChange) | (Action::AwaitChange, Action::After(a)) => Action::After(a),
+            (Action::AwaitChange, Action::AwaitChange) => Action::AwaitChange,
+        }
+    }
+}
+
+/// A controller over keys.
+#[async_trait]
+pub trait Reconcile: Send + Sync + 'static {
+    type Key: Ord + Clone + Debug + Send + Sync + 'static;
+    type Error: Classify;
+
+    /// As operators know it from logs and metrics.
+    const NAME: &'static str;
+    /// How many keys are worked on at once.
+    const CONCURRENCY: usize;
+    /// How long to wait after failures.
+    const PACE: Pace = Pace::new(Duration::from_millis(100), Duration::from_secs(60));
+
+    /// The keys that a change concerns.
+    fn keys(&self, event: &Event, view: &View, add: &mut dyn FnMut(Self::Key));
+
+    /// Brings one key forward. Safe to cancel and to repeat at any point.
+    async fn reconcile(&self, key: &Self::Key) -> Result<Action, Self::Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sooner_action_wins() {
+        let (short, long) = (Action::After(Duration::from_secs(1)), Action::After(Duration::from_secs(2)));
+        assert_eq!(long.sooner(short), short);
+        assert_eq!(long.sooner(Action::AwaitChange), long);
+        assert_eq!(Action::AwaitChange.sooner(Action::AwaitChange), Action::AwaitChange);
+    }
+}

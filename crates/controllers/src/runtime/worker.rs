@@ -1,0 +1,127 @@
+//! Works on the keys of one controller, a bounded number at a time.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use state::Index;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
+use tracing::{Instrument, debug, error, error_span};
+
+use super::{Action, Pace, Queue, Reconcile, backoff::Failures};
+use crate::{
+    error::{Classify, Retry, chain},
+    metrics::{Metrics, Outcome},
+};
+
+/// The first conflict is met at once, because it only says that we were not up to date. Later ones wait for the watch
+/// to catch up.
+const CONFLICT_PACE: Pace = Pace::new(Duration::from_millis(50), Duration::from_secs(5));
+
+pub struct Worker<R: Reconcile> {
+    controller: Arc<R>,
+    keys: mpsc::UnboundedReceiver<R::Key>,
+    index: Arc<Index>,
+    metrics: Arc<Metrics>,
+    queue: Queue<R::Key>,
+    failures: Failures<R::Key>,
+}
+
+type Run<R> = (<R as Reconcile>::Key, Instant, Result<Action, <R as Reconcile>::Error>);
+
+impl<R: Reconcile> Worker<R> {
+    pub fn new(
+        controller: Arc<R>,
+        keys: mpsc::UnboundedReceiver<R::Key>,
+        index: Arc<Index>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self {
+            controller,
+            keys,
+            index,
+            metrics,
+            queue: Queue::default(),
+            failures: Failures::default(),
+        }
+    }
+
+    /// Runs until it is dropped, or until nobody can send keys any more.
+    ///
+    /// Nothing is worked on before the index is synced: to a half-filled index a busy node looks empty.
+    pub async fn run(mut self) {
+        self.index.until(|view| view.synced).await;
+        let mut running: FuturesUnordered<BoxFuture<'static, Run<R>>> = FuturesUnordered::new();
+        loop {
+            while let Ok(key) = self.keys.try_recv() {
+                self.queue.add(key);
+            }
+            self.queue.wake(Instant::now());
+            while running.len() < R::CONCURRENCY
+                && let Some(key) = self.queue.next()
+            {
+                running.push(self.start(key));
+            }
+            self.metrics.workqueue_depth(R::NAME, self.queue.depth());
+
+            let wake = self.queue.next_wake();
+            tokio::select! {
+                biased;
+                Some((key, started, result)) = running.next(), if !running.is_empty() => self.finish(&key, started, result),
+                key = self.keys.recv() => match key {
+                    Some(key) => self.queue.add(key),
+                    None => return,
+                },
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
+            }
+        }
+    }
+
+    fn start(&self, key: R::Key) -> BoxFuture<'static, Run<R>> {
+        let controller = self.controller.clone();
+        let span = error_span!("reconcile", controller = R::NAME, name = ?key);
+        Box::pin(
+            async move {
+                let started = Instant::now();
+                let result = controller.reconcile(&key).await;
+                (key, started, result)
+            }
+            .instrument(span),
+        )
+    }
+
+    fn finish(&mut self, key: &R::Key, started: Instant, result: Result<Action, R::Error>) {
+        let (outcome, wait) = match &result {
+            Ok(Action::AwaitChange) => (Outcome::Success, None),
+            Ok(Action::After(wait)) => (Outcome::RequeueAfter, Some(*wait)),
+            Err(failure) => (Outcome::Error, self.wait_after(key, failure)),
+        };
+        if result.is_ok() {
+            self.failures.clear(key);
+        }
+        self.metrics.reconciled(R::NAME, outcome, started.elapsed());
+        self.queue.done(key);
+        if let Some(wait) = wait {
+            self.queue.add_at(key.clone(), Instant::now() + wait);
+        }
+    }
+
+    fn wait_after(&mut self, key: &R::Key, failure: &R::Error) -> Option<Duration> {
+        let before = self.failures.count(key);
+        let wait = match failure.retry() {
+            Retry::Never => None,
+            Retry::AtOnce if before == 0 => Some(Duration::ZERO),
+            Retry::AtOnce => Some(CONFLICT_PACE.after(before - 1)),
+            Retry::WithBackoff => Some(R::PACE.after(before)),
+            Retry::After(wait) => Some(wait),
+        };
+        if failure.is_expected() {
+            debug!(controller = R::NAME, name = ?key, error = %chain(failure), "reconciling again");
+        } else {
+            error!(controller = R::NAME, name = ?key, error = %chain(failure), "reconcile failed");
+        }
+        wait
+    }
+}

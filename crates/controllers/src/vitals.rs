@@ -1,0 +1,31 @@
+//! Tells the metrics how well the index knows the cluster.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use tracing::error;
+
+use crate::context::Ctx;
+
+const EVERY: Duration = Duration::from_secs(5);
+/// From then on it is worth a line in the log.
+const TOO_LONG: Duration = Duration::from_secs(30);
+
+/// Runs until it is dropped.
+pub async fn run(ctx: Ctx) {
+    let mut in_sync = Instant::now();
+    loop {
+        let view = ctx.index.view();
+        let synced = view.synced && view.unlaunched.is_empty();
+        if synced {
+            in_sync = Instant::now();
+        }
+        let unsynced = in_sync.elapsed();
+        ctx.metrics.cluster.synced(synced, view.snapshot.nodes.len(), unsynced);
+        if unsynced > TOO_LONG {
+            let waiting = view.unlaunched.iter().map(|claim| claim.as_str()).collect::<Vec<_>>().join(", ");
+            error!(unsynced_secs = unsynced.as_secs(), unlaunched = %waiting, error = "not synced", "waiting on cluster sync");
+        }
+        sleep(EVERY).await;
+    }
+}
