@@ -1,12 +1,15 @@
-//! Regenerates `src/openapi/definitions/*.json` from the OpenAPI v3 documents in the Kubernetes source.
+//! Regenerates `src/openapi/definitions/*.json` from the Kubernetes source.
 //!
 //! ```sh
-//! dir=$(go mod download -json k8s.io/kubernetes@v1.35.4 | jq -r .Dir)
-//! cargo run -p kube-mem --example trim_openapi -- "$dir/api/openapi-spec/v3"
+//! module() { go mod download -json "k8s.io/$1" | jq -r .Dir; }
+//! cargo run -p kube-mem --example trim_openapi -- "$(module kubernetes@v1.35.4)" "$(module api@v0.35.4)" \
+//!     "$(module apimachinery@v0.35.4)" "$(module apiextensions-apiserver@v0.35.4)"
 //! ```
 //!
 //! Kept are the built-in kinds of the registry, the kinds of their subresources and everything these refer to.
-//! Descriptions are cut to their first sentence, references lose their common prefix.
+//! Descriptions are cut to their first sentence, references lose their common prefix. Every property gets what only
+//! the Go types tell, as `x-go`: its protobuf field number (with the number of the embedded struct before it), `*` if
+//! it is a pointer, `?` if it is left out when empty, `!` if it is left out when it is a struct of zeros.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,9 +22,23 @@ const REFERENCE: &str = "#/components/schemas/";
 type Definitions = BTreeMap<String, Value>;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let source = std::env::args().nth(1).ok_or("usage: trim_openapi DIRECTORY")?;
-    let all = read_all(Path::new(&source))?;
-    let kept = closure(&all, &wanted_kinds());
+    let modules: Vec<String> = std::env::args().skip(1).collect();
+    let [kubernetes, api, machinery, extensions] = modules.as_slice() else {
+        return Err("usage: trim_openapi KUBERNETES API APIMACHINERY APIEXTENSIONS".into());
+    };
+    let all = read_all(&Path::new(kubernetes).join("api/openapi-spec/v3"))?;
+    let mut kept = closure(&all, &wanted_kinds());
+    for (name, definition) in &mut kept {
+        let directory = match name.rsplit_once('.').map(|(package, _)| package).unwrap_or_default() {
+            "io.k8s.apimachinery.pkg.apis.meta.v1" => Path::new(machinery).join("pkg/apis/meta/v1"),
+            package => match package.strip_prefix("io.k8s.api.") {
+                Some(group) => Path::new(api).join(group.replace('.', "/")),
+                None if package.contains("apiextensions") => Path::new(extensions).join("pkg/apis/apiextensions/v1"),
+                None => continue,
+            },
+        };
+        add_go_facts(definition, name.rsplit('.').next().unwrap_or_default(), &go_structs(&directory)?);
+    }
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/openapi/definitions");
     for (file, definitions) in by_file(kept) {
         let lines: Vec<String> = definitions
@@ -167,4 +184,87 @@ fn by_file(definitions: Definitions) -> BTreeMap<String, Definitions> {
             .insert(name, definition);
     }
     files
+}
+
+/// A field of a Go struct.
+#[derive(Clone)]
+struct GoField {
+    kind: String,
+    json: String,
+    inline: bool,
+    omit_empty: bool,
+    omit_zero: bool,
+    number: String,
+}
+
+type GoStructs = BTreeMap<String, Vec<GoField>>;
+
+/// The structs of a package, read line by line: generated protobuf types keep one field on a line.
+fn go_structs(directory: &Path) -> Result<GoStructs, Box<dyn std::error::Error>> {
+    let mut structs = GoStructs::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if !name.starts_with("types") || !name.ends_with(".go") {
+            continue;
+        }
+        let mut open: Option<String> = None;
+        for line in std::fs::read_to_string(&path)?.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match (&open, words.as_slice()) {
+                (None, ["type", name, "struct", "{"]) => open = Some((*name).to_owned()),
+                (Some(_), ["}"]) if line == "}" => open = None,
+                (Some(name), _) => {
+                    if let Some(field) = go_field(line) {
+                        structs.entry(name.clone()).or_default().push(field);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(structs)
+}
+
+fn go_field(line: &str) -> Option<GoField> {
+    let (code, tags) = line.trim().split_once('`')?;
+    if code.starts_with("//") {
+        return None;
+    }
+    let tag = |name: &str| tags.split_once(&format!("{name}:\""))?.1.split('"').next();
+    let json = tag("json")?;
+    let mut options = json.split(',');
+    let name = options.next().unwrap_or_default();
+    let options: Vec<&str> = options.collect();
+    Some(GoField {
+        kind: code.split_whitespace().last()?.to_owned(),
+        json: name.to_owned(),
+        inline: options.contains(&"inline"),
+        omit_empty: options.contains(&"omitempty"),
+        omit_zero: options.contains(&"omitzero"),
+        number: tag("protobuf").and_then(|tag| tag.split(',').nth(1)).unwrap_or_default().to_owned(),
+    })
+}
+
+fn add_go_facts(definition: &mut Value, name: &str, structs: &GoStructs) {
+    let Some(properties) = definition.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for (property, schema) in properties {
+        if let Some(facts) = go_facts(property, name, structs) {
+            schema["x-go"] = facts.into();
+        }
+    }
+}
+
+fn go_facts(property: &str, name: &str, structs: &GoStructs) -> Option<String> {
+    let fields = structs.get(name)?;
+    if let Some(field) = fields.iter().find(|field| field.json == property) {
+        let flags = [("*", field.kind.starts_with('*')), ("?", field.omit_empty), ("!", field.omit_zero)];
+        let flags: String = flags.into_iter().filter(|(_, holds)| *holds).map(|(flag, _)| flag).collect();
+        return Some(format!("{}{flags}", field.number));
+    }
+    fields.iter().filter(|field| field.inline).find_map(|field| {
+        let embedded = field.kind.rsplit('.').next()?;
+        let facts = go_facts(property, embedded.trim_start_matches('*'), structs)?;
+        Some(if field.number.is_empty() { facts } else { format!("{}.{facts}", field.number) })
+    })
 }

@@ -65,7 +65,7 @@ fn resolved(schemas: &mut Map<String, Value>, schema: &Value) -> Value {
                 add_named(schemas, name);
                 let reference = json!({"$ref": format!("{REFERENCE}{name}")});
                 // A reference with siblings has to be wrapped; alone it stands for the whole schema.
-                if fields.len() == 1 {
+                if fields.keys().all(|key| ["$ref", "x-go"].contains(&key.as_str())) {
                     return reference;
                 }
                 full.insert("allOf".into(), json!([reference]));
@@ -78,6 +78,8 @@ fn resolved(schemas: &mut Map<String, Value>, schema: &Value) -> Value {
             ("items" | "additionalProperties", below) => {
                 full.insert(key.clone(), resolved(schemas, below));
             }
+            // Facts for this server, not for its clients.
+            ("x-go", _) => {}
             _ => {
                 full.insert(key.clone(), value.clone());
             }

@@ -64,6 +64,8 @@ pub(crate) struct Field {
     /// The field is there in every object of a built-in kind, if need be with this value. Go writes such fields even
     /// when nobody has set them, which shows in who owns their parents.
     pub zero: Option<Value>,
+    /// Go leaves the field out when it is empty, and cannot tell empty from absent.
+    pub omit_empty: bool,
     pub patch: PatchFacts,
 }
 
@@ -288,14 +290,14 @@ impl<'a> Builder<'a> {
     fn map(&mut self, schema: &Value, preserve: bool) -> MapType {
         let no_fields = Map::new();
         let properties = schema["properties"].as_object().unwrap_or(&no_fields);
-        let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
         let mut fields = BTreeMap::new();
         for (name, property) in properties {
             let node = self.inline(property, preserve);
             let field = Field {
                 node,
                 default: property.get("default").filter(|value| !value.is_object()).cloned(),
-                zero: self.zero(property, required.iter().any(|field| field == name)),
+                zero: self.zero(property),
+                omit_empty: GoFacts::of(property).is_some_and(|go| go.omit_empty && !go.pointer),
                 patch: patch_facts(property),
             };
             fields.insert(name.clone(), field);
@@ -325,21 +327,47 @@ impl<'a> Builder<'a> {
     }
 
     /// What Go writes for a field that nobody has set, or nothing if it leaves the field out.
-    fn zero(&self, property: &Value, required: bool) -> Option<Value> {
-        let definition = property.get("$ref").and_then(Value::as_str).and_then(self.resolve);
-        let is_struct = definition.is_some_and(|definition| definition["properties"].is_object());
-        if is_struct && property["default"] == json!({}) {
-            return Some(json!({}));
+    fn zero(&self, property: &Value) -> Option<Value> {
+        let go = GoFacts::of(property)?;
+        if go.pointer {
+            return (!go.omit_empty).then_some(Value::Null);
         }
-        if !required {
-            return None;
+        let Some(name) = property.get("$ref").and_then(Value::as_str) else {
+            let zero = match property["type"].as_str() {
+                Some("string") if property["format"] != "byte" => "".into(),
+                Some("integer" | "number") => 0.into(),
+                Some("boolean") => false.into(),
+                _ => Value::Null,
+            };
+            return (!go.omit_empty).then_some(zero);
+        };
+        // A struct is written even if it is empty; some have a form of their own for that.
+        match name.rsplit('.').next() {
+            _ if go.omit_zero => None,
+            Some("Time" | "MicroTime") => Some(Value::Null),
+            Some("Quantity") => Some("0".into()),
+            Some("IntOrString") => Some(0.into()),
+            _ if (self.resolve)(name).is_some_and(|definition| definition["properties"].is_object()) => Some(json!({})),
+            _ => None,
         }
-        match definition.unwrap_or(property)["type"].as_str() {
-            Some("string") if definition.is_none() => Some("".into()),
-            Some("integer" | "number") => Some(0.into()),
-            Some("boolean") => Some(false.into()),
-            _ => Some(Value::Null),
-        }
+    }
+}
+
+/// What only the Go type of a field tells; see the example `trim_openapi`.
+struct GoFacts {
+    pointer: bool,
+    omit_empty: bool,
+    omit_zero: bool,
+}
+
+impl GoFacts {
+    fn of(property: &Value) -> Option<GoFacts> {
+        let facts = property.get("x-go")?.as_str()?;
+        Some(GoFacts {
+            pointer: facts.contains('*'),
+            omit_empty: facts.contains('?'),
+            omit_zero: facts.contains('!'),
+        })
     }
 }
 
