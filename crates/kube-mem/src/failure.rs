@@ -92,17 +92,18 @@ impl Failure {
         failure
     }
 
+    /// An error that the real server did not foresee: its text, and nothing else.
+    pub(crate) fn bare(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
     pub(crate) fn unsupported_media_type(message: impl Into<String>) -> Self {
-        Self::new(415, "UnsupportedMediaType", message)
-    }
-
-    pub(crate) fn internal(cause: &str) -> Self {
-        let mut failure = Self::new(500, "InternalError", format!("Internal error occurred: {cause}"));
-        failure.details = Some(json!({ "causes": [{ "message": cause }] }));
+        let mut failure = Self::new(415, "UnsupportedMediaType", message);
+        failure.details = Some(json!({}));
         failure
     }
 
@@ -129,9 +130,11 @@ impl Failure {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
         if let Some(details) = &self.details {
             status["details"] = details.clone();
         }

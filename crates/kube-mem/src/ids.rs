@@ -1,7 +1,9 @@
 //! Names and uids from a seed: two servers with the same seed and the same requests give the same ones.
 
+use serde::{Deserialize, Serialize};
+
 /// SplitMix64: sixty-four bits of state are plenty for names, and every seed is a good one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Ids {
     state: u64,
 }

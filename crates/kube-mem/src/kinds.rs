@@ -11,6 +11,7 @@ mod node;
 mod pod;
 mod pod_template;
 mod resources;
+mod shape;
 mod small;
 mod workload;
 
@@ -27,9 +28,22 @@ use crate::schema::{FieldError, TypeSchema};
 use crate::types;
 
 pub(crate) use facts::{
-    creates_on_update, deletes_gracefully, has_dependents, orphans_by_default, returns_deleted_object,
+    creates_on_update, deletes_gracefully, has_dependents, orphans_by_default, returns_deleted_object, storage_key,
     updates_unconditionally,
 };
+
+/// Drops what the kind does not have and gives the paths of what was dropped.
+///
+/// *Errors*: the decoder's complaint about a value of the wrong type.
+pub(crate) fn fit(ty: &ResourceType, object: &mut Value) -> Result<Vec<String>, String> {
+    match &ty.custom {
+        Some(custom) => Ok(custom.schema.prune(object)),
+        None => {
+            let unknown = with_types(ty, |types| shape::fit(types, &ty.kind, object))?;
+            resources::readable(ty, object).map(|()| unknown)
+        }
+    }
+}
 
 /// Fills in what the writer left open.
 pub(crate) fn default(ty: &ResourceType, object: &mut Value) {
@@ -109,6 +123,9 @@ pub(crate) fn prepare_update(ty: &ResourceType, subresource: Option<&str>, new: 
                 let finalizers = old["spec"].get("finalizers").cloned();
                 meta::set_or_remove(meta::map_mut(new, "spec"), "finalizers", finalizers);
             }
+            if ty.is("", "pods") {
+                pod::prepare_update(new);
+            }
         }
         _ => {}
     }
@@ -134,7 +151,7 @@ fn set_field(object: &mut Value, key: &str, value: Option<Value>) {
 }
 
 /// One more than before if anything changed that is wanted rather than observed.
-pub(crate) fn bump_generation(new: &mut Value, old: &Value) {
+fn bump_generation(new: &mut Value, old: &Value) {
     let (Some(fields), Some(old_fields)) = (new.as_object(), old.as_object()) else {
         return;
     };

@@ -38,6 +38,7 @@ mod body;
 mod bootstrap;
 mod cluster;
 mod complaint;
+mod dump;
 mod encode;
 mod events;
 mod failure;
@@ -54,6 +55,7 @@ mod verbs;
 mod watch;
 
 pub use body::Body;
+pub use dump::Dump;
 pub use failure::Failure;
 pub use selector::LabelSelector;
 pub use server::{ApiServer, ApiServerBuilder, ApiService};

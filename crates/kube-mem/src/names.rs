@@ -4,17 +4,17 @@ use crate::registry::ResourceType;
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
-/// What is wrong with the name of an object of this type; nothing if it may be used.
-pub(crate) fn object_name_problem(ty: &ResourceType, name: &str) -> Option<String> {
+/// What is wrong with the name of an object of this type.
+pub(crate) fn object_name_problems(ty: &ResourceType, name: &str) -> Vec<String> {
     match (ty.group.as_str(), ty.kind.as_str()) {
-        ("", "Namespace") => dns_label_problem(name),
-        ("", "Service") => dns_1035_label_problem(name),
-        ("rbac.authorization.k8s.io", _) => path_segment_problem(name),
-        _ => dns_subdomain_problem(name),
+        ("", "Namespace") => dns_label_problems(name),
+        ("", "Service") => dns_1035_label_problems(name),
+        ("rbac.authorization.k8s.io", _) => path_segment_problems(name),
+        _ => dns_subdomain_problems(name),
     }
 }
 
-pub(crate) fn dns_subdomain_problem(name: &str) -> Option<String> {
+pub(crate) fn dns_subdomain_problems(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if name.len() > 253 {
         problems.push(too_long(253));
@@ -26,10 +26,10 @@ pub(crate) fn dns_subdomain_problem(name: &str) -> Option<String> {
              '{LABEL}(\\.{LABEL})*')"
         ));
     }
-    joined(&problems)
+    problems
 }
 
-pub(crate) fn dns_label_problem(name: &str) -> Option<String> {
+pub(crate) fn dns_label_problems(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if name.len() > 63 {
         problems.push(too_long(63));
@@ -45,10 +45,10 @@ pub(crate) fn dns_label_problem(name: &str) -> Option<String> {
             )
         });
     }
-    joined(&problems)
+    problems
 }
 
-fn dns_1035_label_problem(name: &str) -> Option<String> {
+fn dns_1035_label_problems(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if name.len() > 63 {
         problems.push(too_long(63));
@@ -61,35 +61,41 @@ fn dns_1035_label_problem(name: &str) -> Option<String> {
                 .to_owned(),
         );
     }
-    joined(&problems)
+    problems
 }
 
-fn path_segment_problem(name: &str) -> Option<String> {
+fn path_segment_problems(name: &str) -> Vec<String> {
     match name {
-        "." | ".." => Some(format!("may not be '{name}'")),
-        _ if name.contains('/') => Some("may not contain '/'".to_owned()),
-        _ if name.contains('%') => Some("may not contain '%'".to_owned()),
-        _ => None,
+        "." | ".." => vec![format!("may not be '{name}'")],
+        _ => ['/', '%']
+            .into_iter()
+            .filter(|char| name.contains(*char))
+            .map(|char| format!("may not contain '{char}'"))
+            .collect(),
     }
 }
 
-pub(crate) fn label_key_problem(key: &str) -> Option<String> {
+pub(crate) fn label_key_problems(key: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let name = match key.split_once('/') {
         None => key,
         Some((prefix, name)) if !name.contains('/') => {
             if prefix.is_empty() {
                 problems.push("prefix part must be non-empty".to_owned());
-            } else if let Some(problem) = dns_subdomain_problem(prefix) {
-                problems.push(format!("prefix part {problem}"));
+            } else {
+                problems.extend(
+                    dns_subdomain_problems(prefix)
+                        .iter()
+                        .map(|problem| format!("prefix part {problem}")),
+                );
             }
             name
         }
         Some(_) => {
-            return Some(format!(
+            return vec![format!(
                 "a valid label key {QUALIFIED_NAME} with an optional DNS subdomain prefix and '/' (e.g. \
                  'example.com/MyName')"
-            ));
+            )];
         }
     };
     if name.is_empty() {
@@ -100,14 +106,14 @@ pub(crate) fn label_key_problem(key: &str) -> Option<String> {
     if name.is_empty() || !is_label_word(name) {
         problems.push(format!("name part {QUALIFIED_NAME}"));
     }
-    joined(&problems)
+    problems
 }
 
 const QUALIFIED_NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
      alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
      '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-pub(crate) fn label_value_problem(value: &str) -> Option<String> {
+pub(crate) fn label_value_problems(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if value.len() > 63 {
         problems.push(too_long(63));
@@ -120,7 +126,7 @@ pub(crate) fn label_value_problem(value: &str) -> Option<String> {
                 .to_owned(),
         );
     }
-    joined(&problems)
+    problems
 }
 
 fn is_dns_label(text: &str) -> bool {
@@ -145,32 +151,30 @@ fn too_long(max: usize) -> String {
     format!("must be no more than {max} bytes")
 }
 
-fn joined(problems: &[String]) -> Option<String> {
-    (!problems.is_empty()).then(|| problems.join("; "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_are_checked_by_their_kind() {
-        assert_eq!(dns_subdomain_problem("a.b-c.0"), None);
-        assert!(dns_subdomain_problem("Upper").is_some());
-        assert!(dns_subdomain_problem("").is_some());
-        assert!(dns_subdomain_problem("a..b").is_some());
-        assert_eq!(dns_label_problem("a.b").as_deref(), Some("must not contain dots"));
-        assert!(dns_1035_label_problem("0a").is_some());
-        assert_eq!(path_segment_problem("system:node"), None);
+        assert!(dns_subdomain_problems("a.b-c.0").is_empty());
+        for bad in ["Upper", "", "a..b", "-a"] {
+            assert_eq!(dns_subdomain_problems(bad).len(), 1, "{bad}");
+        }
+        assert_eq!(dns_label_problems("a.b"), ["must not contain dots"]);
+        assert_eq!(dns_1035_label_problems("0a").len(), 1);
+        assert!(path_segment_problems("system:node").is_empty());
+        assert_eq!(path_segment_problems("a/b%").len(), 2);
     }
 
     #[test]
     fn label_keys_may_have_a_prefix_and_values_may_be_empty() {
-        assert_eq!(label_key_problem("karpenter.sh/nodepool"), None);
-        assert!(label_key_problem("/x").is_some());
-        assert!(label_key_problem("a/b/c").is_some());
-        assert_eq!(label_value_problem(""), None);
-        assert!(label_value_problem("-a").is_some());
-        assert!(label_value_problem(&"a".repeat(64)).is_some());
+        assert!(label_key_problems("karpenter.sh/nodepool").is_empty());
+        assert_eq!(label_key_problems("/x"), ["prefix part must be non-empty"]);
+        assert_eq!(label_key_problems("a/b/c").len(), 1);
+        assert_eq!(label_key_problems("").len(), 2);
+        assert!(label_value_problems("").is_empty());
+        assert_eq!(label_value_problems("-a").len(), 1);
+        assert_eq!(label_value_problems(&"a".repeat(64)), ["must be no more than 63 bytes"]);
     }
 }

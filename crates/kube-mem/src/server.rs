@@ -15,8 +15,10 @@ use serde_json::{Value, json};
 
 use crate::body::Body;
 use crate::cluster::Cluster;
+use crate::dump::{self, Dump};
 use crate::encode::bytes_of;
 use crate::failure::Failure;
+use crate::registry::Registry;
 use crate::request::Request;
 use crate::verbs::Reply;
 use crate::watch::WatchStream;
@@ -44,6 +46,7 @@ pub struct ApiServerBuilder {
     clock: Arc<dyn Clock>,
     seed: u64,
     history: usize,
+    kept: Option<Dump>,
 }
 
 impl ApiServerBuilder {
@@ -65,9 +68,18 @@ impl ApiServerBuilder {
         self
     }
 
+    /// Go on from what another server held, instead of from a new cluster.
+    pub fn restore(mut self, dump: Dump) -> Self {
+        self.kept = Some(dump);
+        self
+    }
+
     pub fn build(self) -> ApiServer {
         let mut cluster = Cluster::new(self.seed, self.history, self.clock.now());
-        bootstrap::fill(&mut cluster);
+        match self.kept {
+            Some(dump) => dump::restore(&mut cluster, dump),
+            None => bootstrap::fill(&mut cluster),
+        }
         ApiServer {
             shared: Arc::new(Shared {
                 clock: self.clock,
@@ -89,6 +101,7 @@ impl ApiServer {
             clock: Arc::new(SystemClock),
             seed: 0,
             history: DEFAULT_HISTORY,
+            kept: None,
         }
     }
 
@@ -100,6 +113,11 @@ impl ApiServer {
     /// The server as a tower service, for layers that stand between it and a client.
     pub fn service(&self) -> ApiService {
         ApiService { server: self.clone() }
+    }
+
+    /// Everything that the server holds, to be restored later.
+    pub fn dump(&self) -> Dump {
+        dump::take(&self.shared.cluster.lock())
     }
 
     /// The version of the newest change.
@@ -139,6 +157,9 @@ impl ApiServer {
             }
             return Ok(plain(200, answer.content_type, bytes_of(&answer.body)));
         }
+        if !is_served(&cluster.registry, path) {
+            return Ok(not_found_page());
+        }
         let request = Request::parse(parts, body, &cluster.registry)?;
         cluster.now = now;
         let reply = cluster.handle(&request);
@@ -175,6 +196,17 @@ impl ApiServer {
             None => Ok(not_found_page()),
         }
     }
+}
+
+/// A group that nobody serves has no page at all, as against a version or a resource that a group lacks.
+fn is_served(registry: &Registry, path: &str) -> bool {
+    let mut words = path.split('/').filter(|word| !word.is_empty());
+    let group = if words.next() == Some("api") {
+        ""
+    } else {
+        words.next().unwrap_or_default()
+    };
+    registry.all().any(|ty| ty.group == group)
 }
 
 fn refused(failure: &Failure) -> http::Response<Body> {

@@ -103,6 +103,11 @@ impl Store {
         self.revision
     }
 
+    /// Versions go on from at least here.
+    pub(crate) fn advance_to(&mut self, revision: u64) {
+        self.revision = self.revision.max(revision);
+    }
+
     pub(crate) fn collection(&self, name: &str) -> Option<&Collection> {
         self.collections.get(name)
     }

@@ -55,6 +55,17 @@ pub(crate) fn updates_unconditionally(ty: &ResourceType) -> bool {
         )
 }
 
+/// Where the real server keeps an object in etcd; it shows in a few messages.
+pub(crate) fn storage_key(ty: &ResourceType, namespace: &str, name: &str) -> String {
+    let place = match (ty.group.as_str(), ty.plural.as_str()) {
+        ("", "nodes") => "minions".to_owned(),
+        ("", "services") => "services/specs".to_owned(),
+        (group, plural) if ty.custom.is_some() || group == "apiextensions.k8s.io" => format!("{group}/{plural}"),
+        (_, plural) => plural.to_owned(),
+    };
+    format!("/registry/{place}/{}", crate::store::key(namespace, name))
+}
+
 /// Kinds that go by way of a grace period.
 pub(crate) fn deletes_gracefully(ty: &ResourceType) -> bool {
     ty.is("", "pods")

@@ -12,10 +12,14 @@ const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
 
 pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if old.is_none()
-        && let Some(problem) = names::object_name_problem(ty, meta::name(new))
-    {
-        errors.push(complaint::invalid("metadata.name", &json!(meta::name(new)), &problem));
+    if old.is_none() {
+        let name = meta::name(new);
+        invalid_each(
+            "metadata.name",
+            &json!(name),
+            &names::object_name_problems(ty, name),
+            &mut errors,
+        );
     }
     let metadata = &new["metadata"];
     // Labels and annotations that did not change were checked when they were written.
@@ -32,20 +36,39 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
     if !unchanged("finalizers") {
         finalizers(new, old, &mut errors);
     }
+    if let Some(old) = old {
+        immutable(metadata, &old["metadata"], &mut errors);
+        // The real server checks the metadata of an update once for all kinds and once for each, and says it twice.
+        if ty.custom.is_none() {
+            errors.extend(errors.clone());
+        }
+    }
     errors
+}
+
+/// One error for each thing that is wrong with a value.
+pub(super) fn invalid_each(field: &str, value: &Value, problems: &[String], errors: &mut Vec<FieldError>) {
+    errors.extend(problems.iter().map(|problem| complaint::invalid(field, value, problem)));
+}
+
+/// Identities that only a patch can try to change; a whole object that differs is another object.
+fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    for field in ["name", "namespace", "uid"] {
+        if new[field] != old[field] {
+            errors.push(complaint::invalid(
+                format!("metadata.{field}"),
+                &new[field],
+                "field is immutable",
+            ));
+        }
+    }
 }
 
 pub(super) fn labels(labels: &Value, path: &str, errors: &mut Vec<FieldError>) {
     for (key, value) in labels.as_object().into_iter().flatten() {
-        if let Some(problem) = names::label_key_problem(key) {
-            errors.push(complaint::invalid(path, &json!(key), &problem));
-        }
+        invalid_each(path, &json!(key), &names::label_key_problems(key), errors);
         match value.as_str() {
-            Some(text) => {
-                if let Some(problem) = names::label_value_problem(text) {
-                    errors.push(complaint::invalid(path, value, &problem));
-                }
-            }
+            Some(text) => invalid_each(path, value, &names::label_value_problems(text), errors),
             None => errors.push(complaint::invalid(path, value, "must be a string")),
         }
     }
@@ -55,9 +78,8 @@ fn annotations(annotations: &Value, errors: &mut Vec<FieldError>) {
     let mut size = 0;
     for (key, value) in annotations.as_object().into_iter().flatten() {
         // The name of an annotation is checked in lower case, so capitals pass.
-        if let Some(problem) = names::label_key_problem(&key.to_lowercase()) {
-            errors.push(complaint::invalid("metadata.annotations", &json!(key), &problem));
-        }
+        let problems = names::label_key_problems(&key.to_lowercase());
+        invalid_each("metadata.annotations", &json!(key), &problems, errors);
         size += key.len() + value.as_str().map_or(0, str::len);
     }
     if size > MAX_ANNOTATION_BYTES {
@@ -66,29 +88,33 @@ fn annotations(annotations: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn owners(owners: &[Value], errors: &mut Vec<FieldError>) {
-    let mut controller: Option<&str> = None;
-    for (index, owner) in owners.iter().enumerate() {
-        let path = format!("metadata.ownerReferences[{index}]");
+    let mut controller: Option<String> = None;
+    for owner in owners {
         let text = |field: &str| owner[field].as_str().unwrap_or_default();
         for (field, words) in [
             ("apiVersion", "version must not be empty"),
-            ("kind", "kind must not be empty"),
-            ("name", "name must not be empty"),
-            ("uid", "uid must not be empty"),
+            ("kind", "must not be empty"),
+            ("name", "must not be empty"),
+            ("uid", "must not be empty"),
         ] {
             if text(field).is_empty() {
-                errors.push(complaint::invalid(format!("{path}.{field}"), &json!(""), words));
+                errors.push(complaint::invalid(
+                    format!("metadata.ownerReferences.{field}"),
+                    &json!(""),
+                    words,
+                ));
             }
         }
         if owner["controller"] == true {
+            let name = format!("{}/{}", text("kind"), text("name"));
             if let Some(first) = controller {
                 let detail = format!(
-                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {}",
-                    text("name")
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
+                     {name}"
                 );
                 errors.push(complaint::invalid("metadata.ownerReferences", &json!(owners), &detail));
             }
-            controller = Some(text("name"));
+            controller = Some(name);
         }
     }
 }
@@ -97,9 +123,9 @@ fn finalizers(new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     let finalizers = meta::finalizers(new);
     for (index, finalizer) in finalizers.iter().enumerate() {
         let path = format!("metadata.finalizers[{index}]");
-        if let Some(problem) = names::label_key_problem(finalizer) {
-            errors.push(complaint::invalid("metadata.finalizers", &json!(finalizer), &problem));
-        } else if !finalizer.contains('/') && ![ORPHAN, FOREGROUND, "kubernetes"].contains(finalizer) {
+        let problems = names::label_key_problems(finalizer);
+        invalid_each("metadata.finalizers", &json!(finalizer), &problems, errors);
+        if problems.is_empty() && !finalizer.contains('/') && ![ORPHAN, FOREGROUND, "kubernetes"].contains(finalizer) {
             // Custom resource definitions use a domain as the finalizer's whole name.
             if !finalizer.contains('.') {
                 let detail = "name is neither a standard finalizer name nor is it fully qualified";

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::metadata::invalid_each;
 use super::resources;
 use crate::complaint;
 use crate::meta;
 use crate::names;
-use crate::schema::FieldError;
+use crate::schema::{FieldError, Reason};
 
 pub(super) fn default(object: &mut Value) {
     let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else {
@@ -57,16 +58,19 @@ fn taints(taints: &[Value], errors: &mut Vec<FieldError>) {
         // The real server says "metadata" here although the taints are in the spec.
         let path = format!("metadata.taints[{index}]");
         let text = |field: &str| taint[field].as_str().unwrap_or_default();
-        if let Some(problem) = names::label_key_problem(text("key")) {
-            errors.push(complaint::invalid(format!("{path}.key"), &json!(text("key")), &problem));
-        }
-        if let Some(problem) = names::label_value_problem(text("value")) {
-            errors.push(complaint::invalid(
-                format!("{path}.value"),
-                &json!(text("value")),
-                &problem,
-            ));
-        }
+        let (key, value) = (text("key"), text("value"));
+        invalid_each(
+            &format!("{path}.key"),
+            &json!(key),
+            &names::label_key_problems(key),
+            errors,
+        );
+        invalid_each(
+            &format!("{path}.value"),
+            &json!(value),
+            &names::label_value_problems(value),
+            errors,
+        );
         match text("effect") {
             "NoSchedule" | "PreferNoSchedule" | "NoExecute" => {}
             "" => errors.push(complaint::required(format!("{path}.effect"), "")),
@@ -80,9 +84,16 @@ fn taints(taints: &[Value], errors: &mut Vec<FieldError>) {
             }
         }
         if !seen.insert((text("key").to_owned(), text("effect").to_owned())) {
-            let mut error = complaint::duplicate(&path, taint);
-            error.message.push_str(": taints must be unique by key and effect pair");
-            errors.push(error);
+            // Shown with the names that the fields have inside the real server.
+            let shown = format!(
+                "{{\"Key\":{key:?},\"Value\":{value:?},\"Effect\":{:?},\"TimeAdded\":null}}",
+                text("effect")
+            );
+            errors.push(FieldError {
+                field: path,
+                reason: Reason::Duplicate,
+                message: format!("Duplicate value: {shown}: taints must be unique by key and effect pair"),
+            });
         }
     }
 }

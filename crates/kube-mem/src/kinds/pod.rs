@@ -136,10 +136,16 @@ pub(super) fn prepare_create(object: &mut Value, now: &str) {
             "status": "False",
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastProbeTime": null,
             "lastTransitionTime": now,
         }]);
     }
     object["status"] = status;
+}
+
+/// The tolerations that every pod gets come back if an update takes them away.
+pub(super) fn prepare_update(new: &mut Value) {
+    tolerate_lost_nodes(meta::map_mut(new, "spec"));
 }
 
 /// The status subresource does not touch owners, nor the quality of service.

@@ -231,8 +231,9 @@ impl Parser {
             Token::Word(key) => key,
             other => return Err(format!("found '{other}', expected: identifier")),
         };
-        if let Some(cause) = names::label_key_problem(&key) {
-            return Err(format!("<nil>: Invalid value: {key:?}: {cause}"));
+        let problems = names::label_key_problems(&key);
+        if !problems.is_empty() {
+            return Err(format!("<nil>: Invalid value: {key:?}: {}", problems.join("; ")));
         }
         let test = match self.peek() {
             Token::End | Token::Comma if negated => Test::Absent,
@@ -241,8 +242,10 @@ impl Parser {
         };
         if let Test::In(values) | Test::NotIn(values) = &test {
             for (index, value) in values.iter().enumerate() {
-                if let Some(cause) = names::label_value_problem(value) {
-                    return Err(format!("values[{index}][{key}]: Invalid value: {value:?}: {cause}"));
+                let problems = names::label_value_problems(value);
+                if !problems.is_empty() {
+                    let problems = problems.join("; ");
+                    return Err(format!("values[{index}][{key}]: Invalid value: {value:?}: {problems}"));
                 }
             }
         }

@@ -18,7 +18,7 @@ use crate::store::{Object, ObjectRef, key};
 impl Cluster {
     pub(super) fn create_object(&mut self, request: &Request) -> Result<Written, Failure> {
         let options = WriteOptions::of(request, "CreateOptions")?;
-        let object = decode::object(request)?;
+        let object = decode::object(request, &self.registry)?;
         self.create(request, object, &options, Ownership::Record)
     }
 

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::complaint;
 use crate::events;
 use crate::failure::Failure;
-use crate::registry::ResourceType;
+use crate::kinds;
+use crate::registry::{Gvk, Registry, ResourceType};
 use crate::request::Request;
 
 const MEDIA_TYPES: &str = "application/json, application/yaml";
@@ -31,15 +32,15 @@ impl WriteOptions {
     pub(crate) fn of(request: &Request, kind: &str) -> Result<Self, Failure> {
         let mut errors = Vec::new();
         let dry_run = request.query.all("dryRun");
-        if let Some(other) = dry_run.iter().find(|value| *value != "All") {
-            errors.push(complaint::not_supported("dryRun", &json!(other), &["All"]));
+        if dry_run.iter().any(|value| value != "All") {
+            errors.push(complaint::not_supported("dryRun", &json!(dry_run), &["All"]));
         }
         let validation = match request.query.get("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
             "Ignore" => FieldValidation::Ignore,
             "Strict" => FieldValidation::Strict,
             other => {
-                let supported = ["Ignore", "Strict", "Warn"];
+                let supported = ["", "Ignore", "Strict", "Warn"];
                 errors.push(complaint::not_supported("fieldValidation", &json!(other), &supported));
                 FieldValidation::Warn
             }
@@ -59,8 +60,13 @@ impl WriteOptions {
 pub(super) fn body(request: &Request) -> Result<Value, Failure> {
     let media_type = request.content_type.split(';').next().unwrap_or_default().trim();
     match media_type {
-        "" | "application/json" => serde_json::from_slice(&request.body)
-            .map_err(|cause| Failure::bad_request(format!("couldn't get version/kind; json parse error: {cause}"))),
+        "" | "application/json" => serde_json::from_slice(&request.body).map_err(|cause| {
+            let (kind, shown) = (&request.ty.kind, String::from_utf8_lossy(&request.body));
+            Failure::bad_request(format!(
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse \
+                 error: {cause} ({shown})"
+            ))
+        }),
         "application/yaml" => yaml(&request.body),
         _ => Err(Failure::unsupported_media_type(format!(
             "the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
@@ -82,35 +88,22 @@ pub(super) fn yaml(bytes: &[u8]) -> Result<Value, Failure> {
 /// The body as an object of the request's own type.
 ///
 /// *Errors*: 400 if it says that it is something else.
-pub(super) fn object(request: &Request) -> Result<Value, Failure> {
-    typed(body(request)?, &request.ty)
+pub(super) fn object(request: &Request, registry: &Registry) -> Result<Value, Failure> {
+    typed(body(request)?, &request.ty, registry)
 }
 
 /// Checks and completes what an object says about its type.
-pub(super) fn typed(mut object: Value, ty: &ResourceType) -> Result<Value, Failure> {
+pub(super) fn typed(mut object: Value, ty: &ResourceType, registry: &Registry) -> Result<Value, Failure> {
     let (api_version, kind) = (ty.api_version(), ty.kind.as_str());
     let Some(fields) = object.as_object_mut() else {
         return Err(unfit(ty, kind, "json: cannot unmarshal into Go value"));
     };
-    let said = |key: &str| {
-        fields
-            .get(key)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
-    };
+    let said = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
     let (said_version, said_kind) = (said("apiVersion"), said("kind"));
-    if let Some(said_kind) = said_kind.filter(|said| said != kind) {
-        return Err(unfit(
-            ty,
-            &said_kind,
-            &format!("no conversion from {said_kind} to {kind} is known"),
-        ));
-    }
-    if let Some(said_version) = said_version.filter(|said| *said != api_version) {
-        return Err(Failure::bad_request(format!(
-            "the API version in the data ({said_version}) does not match the expected API version ({api_version})"
-        )));
+    let same_version = said_version.is_empty() || said_version == api_version;
+    let same_kind = said_kind.is_empty() || said_kind == kind;
+    if !same_version || !same_kind {
+        return Err(other_type(ty, said_version, said_kind, registry));
     }
     fields.insert("apiVersion".to_owned(), api_version.into());
     fields.insert("kind".to_owned(), kind.into());
@@ -122,6 +115,45 @@ pub(super) fn typed(mut object: Value, ty: &ResourceType) -> Result<Value, Failu
         Some(_) => return Err(unfit(ty, kind, "json: cannot unmarshal metadata into an object")),
     }
     Ok(object)
+}
+
+/// The object is of another type than the path.
+fn other_type(ty: &ResourceType, said_version: &str, said_kind: &str, registry: &Registry) -> Failure {
+    let (group, version) = said_version.rsplit_once('/').unwrap_or(("", said_version));
+    let said_kind = if said_kind.is_empty() {
+        ty.kind.as_str()
+    } else {
+        said_kind
+    };
+    let expected = ty.api_version();
+    let mismatch =
+        format!("the API version in the data ({said_version}) does not match the expected API version ({expected})");
+    if ty.custom.is_some() {
+        return Failure::bad_request(mismatch);
+    }
+    let cause = match registry.find_kind(&Gvk::new(group, version, said_kind)) {
+        Some(known) if known.kind == ty.kind => return Failure::bad_request(mismatch),
+        Some(known) => {
+            let package = |group: &str| {
+                if group.is_empty() { "core" } else { group }
+                    .split('.')
+                    .next()
+                    .map(str::to_owned)
+            };
+            let inside = package(&ty.group).unwrap_or_default();
+            format!(
+                "converting ({}.{said_kind}) to ({inside}.{}): unknown conversion",
+                known.version, ty.kind
+            )
+        }
+        None => format!(
+            "no kind {said_kind:?} is registered for version {said_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        ),
+    };
+    let kind = &ty.kind;
+    Failure::bad_request(format!(
+        "{said_kind} in version {version:?} cannot be handled as a {kind}: {cause}"
+    ))
 }
 
 pub(super) fn unfit(ty: &ResourceType, said_kind: &str, cause: &str) -> Failure {
@@ -151,10 +183,7 @@ pub(super) fn without_unknown_fields(
     object: &mut Value,
     validation: FieldValidation,
 ) -> Result<Vec<String>, Failure> {
-    let unknown = match &ty.custom {
-        Some(custom) => custom.schema.prune(object),
-        None => Vec::new(),
-    };
+    let unknown = kinds::fit(ty, object).map_err(|cause| unfit(ty, &ty.kind, &cause))?;
     let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
     match validation {
         FieldValidation::Ignore => Ok(Vec::new()),

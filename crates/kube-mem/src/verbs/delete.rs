@@ -71,7 +71,7 @@ impl DeleteOptions {
             Some("Background") => Some(Propagation::Background),
             Some("Foreground") => Some(Propagation::Foreground),
             Some(other) => {
-                let supported = ["Background", "Foreground", "Orphan"];
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
                 errors.push(complaint::not_supported("propagationPolicy", &json!(other), &supported));
                 None
             }
@@ -81,8 +81,8 @@ impl DeleteOptions {
             errors.push(complaint::invalid("propagationPolicy", &json!(policy), detail));
         }
         let dry_run = meta::list(&options["dryRun"]);
-        if let Some(other) = dry_run.iter().find(|value| **value != "All") {
-            errors.push(complaint::not_supported("dryRun", other, &["All"]));
+        if dry_run.iter().any(|value| value != "All") {
+            errors.push(complaint::not_supported("dryRun", &options["dryRun"], &["All"]));
         }
         if !errors.is_empty() {
             return Err(Failure::invalid_kind("meta.k8s.io", "DeleteOptions", "", &errors));

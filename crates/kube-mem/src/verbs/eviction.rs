@@ -28,7 +28,7 @@ impl Cluster {
     pub(super) fn evict(&mut self, request: &Request) -> Result<Reply, Failure> {
         let eviction = decode::body(request)?;
         let said = meta::name(&eviction);
-        if !said.is_empty() && said != request.name {
+        if said != request.name {
             return Err(Failure::bad_request(
                 "name in URL does not match name in Eviction object",
             ));

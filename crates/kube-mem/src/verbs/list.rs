@@ -39,7 +39,7 @@ pub(super) fn version(request: &Request) -> Result<Option<u64>, Failure> {
         "" | "0" => Ok(None),
         text => text.parse().map(Some).map_err(|_| {
             Failure::bad_request(format!(
-                "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+                "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
             ))
         }),
     }
@@ -52,11 +52,13 @@ struct Continue {
 }
 
 impl Continue {
-    fn parse(token: &str) -> Result<Option<Self>, Failure> {
+    /// Keys in a token are relative to the place that is listed.
+    fn parse(token: &str, namespace: &str) -> Result<Option<Self>, Failure> {
         if token.is_empty() {
             return Ok(None);
         }
-        let invalid = |cause: &str| Failure::bad_request(format!("continue key is not valid: {cause}"));
+        let invalid =
+            |cause: &str| Failure::bad_request(format!("invalid continue token: continue key is not valid: {cause}"));
         let bytes = URL_SAFE_NO_PAD
             .decode(token.trim_end_matches('='))
             .map_err(|cause| invalid(&cause.to_string()))?;
@@ -71,13 +73,15 @@ impl Continue {
         let revision = token["rv"].as_i64().and_then(|revision| u64::try_from(revision).ok());
         Ok(Some(Self {
             revision,
-            after: start.trim_end_matches('\0').to_owned(),
+            after: format!("{namespace}{}", start.trim_end_matches('\0')),
         }))
     }
 
-    fn token(revision: i64, after: &str) -> String {
-        let token = json!({ "v": "meta.k8s.io/v1", "rv": revision, "start": format!("{after}\0") });
-        URL_SAFE_NO_PAD.encode(token.to_string())
+    fn token(revision: i64, after: &str, namespace: &str) -> String {
+        let start = json!(format!("{}\0", after.strip_prefix(namespace).unwrap_or(after)));
+        URL_SAFE_NO_PAD.encode(format!(
+            "{{\"v\":\"meta.k8s.io/v1\",\"rv\":{revision},\"start\":{start}}}"
+        ))
     }
 }
 
@@ -96,7 +100,7 @@ impl Cluster {
             .number("limit")?
             .and_then(|limit| usize::try_from(limit).ok())
             .unwrap_or(0);
-        let token = Continue::parse(request.query.get("continue"))?;
+        let token = Continue::parse(request.query.get("continue"), &request.namespace)?;
         let reading = self.reading(request, limit, token.as_ref())?;
         let after = token.as_ref().map(|token| token.after.as_str());
         let page = match self.store.collection(&request.ty.collection) {
@@ -105,7 +109,8 @@ impl Cluster {
         };
         let mut metadata = json!({ "resourceVersion": reading.revision.to_string() });
         if let Some(last) = &page.more_after {
-            metadata["continue"] = Continue::token(i64::try_from(reading.revision).unwrap_or(-1), last).into();
+            let revision = i64::try_from(reading.revision).unwrap_or(-1);
+            metadata["continue"] = Continue::token(revision, last, &request.namespace).into();
             // The number of objects that match a selector is not known without reading them all.
             if scope.selector.is_everything() {
                 metadata["remainingItemCount"] = page.remaining.into();
@@ -184,7 +189,7 @@ fn read(
             let mut failure = Failure::expired(TOKEN_TOO_OLD);
             // The real server puts a token for going on regardless into the metadata of the status; clients that
             // understand it are rare, those that start over are the rule.
-            failure.details = Some(json!({ "continue": Continue::token(-1, after) }));
+            failure.details = Some(json!({ "continue": Continue::token(-1, after, &scope.namespace) }));
             failure
         }
         _ => Failure::expired(TOO_OLD),

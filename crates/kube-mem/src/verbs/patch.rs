@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::Written;
 use super::create::Ownership;
 use super::decode::{self, FieldValidation, WriteOptions};
+use super::update::name_matches;
 use crate::cluster::Cluster;
 use crate::complaint;
 use crate::encode;
@@ -28,7 +29,7 @@ impl Cluster {
             return self.apply_object(request);
         }
         if ![JSON, MERGE, STRATEGIC].contains(&media_type) || (media_type == STRATEGIC && request.ty.custom.is_some()) {
-            return Err(unsupported(request));
+            return Err(Failure::unsupported_media_type("415: Unsupported Media Type"));
         }
         let options = WriteOptions::of(request, "PatchOptions")?;
         if request.query.flag("force") {
@@ -37,13 +38,13 @@ impl Cluster {
         }
         let existing = self.existing(request)?.clone();
         let current = encode::in_version(&request.ty, &existing.value);
-        let patch = patch_body(request)?;
+        let patch = patch_body(request, media_type)?;
         let mut object = match media_type {
             JSON => patch::json(&current, &patch),
             MERGE => Ok(patch::merge(&current, &patch)),
             _ => patch::strategic(&request.ty.gvk(), &current, &patch),
         }
-        .map_err(|cause| refused(&cause))?;
+        .map_err(|cause| refused(&cause, &patch))?;
         self.checked_identity(request, &object)?;
         let warnings = strict_patch(request, &mut object, options.validation)?;
         let object = decode::to_stored(&request.ty, object);
@@ -56,15 +57,8 @@ impl Cluster {
             let missing = complaint::required("fieldManager", "is required for apply patch");
             return Err(Failure::invalid_kind("meta.k8s.io", "PatchOptions", "", &[missing]));
         }
-        let mut applied = decode::typed(decode::yaml(&request.body)?, &request.ty)?;
-        let warnings = decode::without_unknown_fields(&request.ty, &mut applied, options.validation)?;
-        let said = meta::name(&applied);
-        if !said.is_empty() && said != request.name {
-            return Err(Failure::bad_request(format!(
-                "metadata.name: Invalid value: {said:?}: does not match the name on the URL ({})",
-                request.name
-            )));
-        }
+        let applied = decode::typed(decode::yaml(&request.body)?, &request.ty, &self.registry)?;
+        let warnings = unknown_applied(request, &applied, options.validation)?;
         let existing = self.find(&request.ty, &request.namespace, &request.name).cloned();
         if existing.is_none() && !request.subresource.is_empty() {
             return Err(Failure::not_found(&request.ty.group_resource(), &request.name));
@@ -81,8 +75,10 @@ impl Cluster {
         };
         let mut object = kinds::with_types(&request.ty, |types| patch::apply(live.as_deref(), &applied, how, types))
             .map_err(|cause| apply_refused(&cause))?;
+        name_matches(request, &object)?;
         match existing {
             Some(existing) => {
+                decode::without_unknown_fields(&request.ty, &mut object, FieldValidation::Ignore)?;
                 let object = decode::to_stored(&request.ty, object);
                 self.replace(request, &existing, object, &options, Ownership::Recorded, warnings)
             }
@@ -94,7 +90,6 @@ impl Cluster {
                     );
                     return Err(Failure::conflict(&request.ty.group_resource(), &request.name, &cause));
                 }
-                meta::metadata_mut(&mut object).insert("name".to_owned(), request.name.clone().into());
                 self.create(request, object, &options, Ownership::Recorded)
             }
         }
@@ -102,43 +97,32 @@ impl Cluster {
 
     /// A patch cannot turn an object into another one.
     fn checked_identity(&self, request: &Request, patched: &Value) -> Result<(), Failure> {
-        let immutable = |field: &str, value: &str| {
-            let error = complaint::invalid(field, &json!(value), "field is immutable");
-            Err(Failure::invalid(&request.ty, &request.name, &[error]))
-        };
         if patched["kind"] != request.ty.kind.as_str() || patched["apiVersion"] != request.ty.api_version() {
-            let said = patched["kind"].as_str().unwrap_or_default();
-            return Err(decode::unfit(
-                &request.ty,
-                said,
-                "the patch changes the type of the object",
+            let error = complaint::invalid(
+                "patch",
+                &json!(patched.to_string()),
+                "the type of an object cannot be changed",
+            );
+            return Err(Failure::invalid_kind("", "", "", &[error]));
+        }
+        if request.ty.namespaced && meta::namespace(patched) != request.namespace {
+            return Err(Failure::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
             ));
         }
-        match meta::name(patched) {
-            name if name != request.name => immutable("metadata.name", name),
-            _ if request.ty.namespaced && meta::namespace(patched) != request.namespace => Err(Failure::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            )),
-            _ => Ok(()),
-        }
+        name_matches(request, patched)
     }
 }
 
-fn unsupported(request: &Request) -> Failure {
-    let mut accepted = vec![JSON, MERGE];
-    if request.ty.custom.is_none() {
-        accepted.push(STRATEGIC);
+fn patch_body(request: &Request, media_type: &str) -> Result<Value, Failure> {
+    let malformed = |cause: String| Failure::bad_request(format!("error decoding patch: {cause}"));
+    let patch: Value = serde_json::from_slice(&request.body).map_err(|cause| malformed(cause.to_string()))?;
+    if media_type == JSON && !patch.is_array() {
+        return Err(malformed(
+            "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp".to_owned(),
+        ));
     }
-    accepted.push(APPLY);
-    Failure::unsupported_media_type(format!(
-        "the body of the request was in an unknown format - accepted media types include: {}",
-        accepted.join(", ")
-    ))
-}
-
-fn patch_body(request: &Request) -> Result<Value, Failure> {
-    serde_json::from_slice(&request.body)
-        .map_err(|cause| Failure::bad_request(format!("error decoding patch: {cause}")))
+    Ok(patch)
 }
 
 /// Unknown fields in a patch are refused with another status than in a whole object.
@@ -156,20 +140,23 @@ fn strict_patch(request: &Request, object: &mut Value, validation: FieldValidati
     }
 }
 
-fn refused(cause: &PatchError) -> Failure {
+fn refused(cause: &PatchError, patch: &Value) -> Failure {
     match cause {
-        PatchError::Malformed(text) => Failure::bad_request(text),
-        PatchError::Internal(text) => Failure::new(500, "", text),
-        PatchError::Unprocessable(text) => {
-            let mut failure = Failure::new(
-                422,
-                "Invalid",
-                "the server rejected our request due to an error in our request",
-            );
-            failure.details = Some(json!({ "causes": [{ "reason": "UnexpectedServerResponse", "message": text }] }));
+        // A list of operations is well formed, whatever the operations are; the real server finds out on applying it.
+        PatchError::Malformed(text) if !patch.is_array() => Failure::bad_request(text),
+        PatchError::Internal(text) => Failure::bare(text),
+        PatchError::Malformed(_) | PatchError::Unprocessable(_) => {
+            let message = "the server rejected our request due to an error in our request";
+            let mut failure = Failure::new(422, "Invalid", message);
+            failure.details = Some(json!({}));
             failure
         }
     }
+}
+
+/// What is unknown in an applied object is told or refused as in a whole one. It is removed later, with the rest.
+fn unknown_applied(request: &Request, applied: &Value, validation: FieldValidation) -> Result<Vec<String>, Failure> {
+    decode::without_unknown_fields(&request.ty, &mut applied.clone(), validation)
 }
 
 fn apply_refused(cause: &ApplyError) -> Failure {

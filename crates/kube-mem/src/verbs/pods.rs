@@ -21,7 +21,7 @@ impl Cluster {
         let options = WriteOptions::of(request, "CreateOptions")?;
         let binding = decode::body(request)?;
         let said = meta::name(&binding);
-        if !said.is_empty() && said != request.name {
+        if said != request.name {
             return Err(Failure::bad_request(
                 "name in URL does not match name in Binding object",
             ));
@@ -31,10 +31,10 @@ impl Cluster {
         if !kind.is_empty() && kind != "Node" {
             let supported = ["Node", "<empty>"];
             let error = complaint::not_supported("target.kind", &json!(kind), &supported);
-            return Err(Failure::internal(&error.to_string()));
+            return Err(Failure::bare(error.to_string()));
         }
         if node.is_empty() {
-            return Err(Failure::internal(&complaint::required("target.name", "").to_string()));
+            return Err(Failure::bare(complaint::required("target.name", "").to_string()));
         }
         let existing = self.existing(request)?.clone();
         let pod = &existing.value;
@@ -47,7 +47,6 @@ impl Cluster {
         self.take_over(&mut new, &binding, node);
         let condition = json!({ "type": "PodScheduled", "status": "True" });
         set_condition(&mut new, &condition, &self.stamp());
-        kinds::bump_generation(&mut new, pod);
         kinds::record_fields(
             &request.ty,
             Some(pod),
@@ -142,6 +141,7 @@ fn bindable(request: &Request, pod: &Value, binding: &Value) -> Result<(), Failu
 
 /// Sets a condition by its type. The time of the last transition moves only if the status does.
 pub(super) fn set_condition(object: &mut Value, condition: &Value, now: &str) {
+    let object_is_pod = object["kind"] == "Pod";
     let status = meta::map_mut(object, "status");
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     let Some(conditions) = conditions.as_array_mut() else {
@@ -149,6 +149,9 @@ pub(super) fn set_condition(object: &mut Value, condition: &Value, now: &str) {
     };
     let mut condition = condition.clone();
     condition["lastTransitionTime"] = now.into();
+    if object_is_pod {
+        condition["lastProbeTime"] = Value::Null;
+    }
     match conditions
         .iter_mut()
         .find(|present| present["type"] == condition["type"])

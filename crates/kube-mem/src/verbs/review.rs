@@ -19,7 +19,7 @@ pub(super) fn is_review(ty: &ResourceType) -> bool {
 
 impl Cluster {
     pub(super) fn review(&mut self, request: &Request) -> Result<Reply, Failure> {
-        let mut review = decode::object(request)?;
+        let mut review = decode::object(request, &self.registry)?;
         review["status"] = match request.ty.kind.as_str() {
             "SelfSubjectRulesReview" => json!({
                 "incomplete": false,

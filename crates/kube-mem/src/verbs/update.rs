@@ -18,8 +18,13 @@ use crate::store::{Object, ObjectRef, key};
 impl Cluster {
     pub(super) fn update_object(&mut self, request: &Request) -> Result<Written, Failure> {
         let options = WriteOptions::of(request, "UpdateOptions")?;
-        let mut object = decode::object(request)?;
-        name_matches(request, &mut object)?;
+        let mut object = decode::object(request, &self.registry)?;
+        name_matches(request, &object)?;
+        same_uid(
+            request,
+            &object,
+            self.find(&request.ty, &request.namespace, &request.name),
+        )?;
         let Some(existing) = self.find(&request.ty, &request.namespace, &request.name).cloned() else {
             if kinds::creates_on_update(&request.ty) && request.subresource.is_empty() {
                 return self.create(request, object, &options, Ownership::Record);
@@ -143,12 +148,13 @@ fn same_managers(new: &[Value], old: &[Value]) -> bool {
 }
 
 /// The name in the body is the name in the path.
-fn name_matches(request: &Request, object: &mut Value) -> Result<(), Failure> {
+pub(super) fn name_matches(request: &Request, object: &Value) -> Result<(), Failure> {
     let said = meta::name(object);
     if said.is_empty() {
-        // The real server refuses a nameless body on some paths and completes it on others; completing is harmless.
-        meta::metadata_mut(object).insert("name".to_owned(), request.name.clone().into());
-        return Ok(());
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            request.name
+        )));
     }
     if said != request.name {
         return Err(Failure::bad_request(format!(
@@ -166,15 +172,28 @@ fn name_matches(request: &Request, object: &mut Value) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A whole object that names a uid is meant for that object only.
+fn same_uid(request: &Request, new: &Value, existing: Option<&Arc<Object>>) -> Result<(), Failure> {
+    let said = meta::uid(new);
+    let Some(existing) = existing.filter(|_| !said.is_empty()) else {
+        return Ok(());
+    };
+    let uid = meta::uid(&existing.value);
+    if said == uid {
+        return Ok(());
+    }
+    let cause = format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+         UID in precondition: {said}, UID in object meta: {uid}",
+        kinds::storage_key(&request.ty, &request.namespace, &request.name)
+    );
+    Err(Failure::conflict(&request.ty.group_resource(), &request.name, &cause))
+}
+
 /// The writer has seen the newest version of this very object.
 fn same_object(request: &Request, new: &Value, existing: &Object) -> Result<(), Failure> {
     let (ty, name) = (&request.ty, meta::name(&existing.value));
     let resource = ty.group_resource();
-    let (said_uid, uid) = (meta::uid(new), meta::uid(&existing.value));
-    if !said_uid.is_empty() && said_uid != uid {
-        let cause = format!("Precondition failed: UID in precondition: {said_uid}, UID in object meta: {uid}");
-        return Err(Failure::conflict(&resource, name, &cause));
-    }
     match meta::text(new, "resourceVersion") {
         "" | "0" if kinds::updates_unconditionally(ty) => Ok(()),
         "" | "0" => {
@@ -184,11 +203,9 @@ fn same_object(request: &Request, new: &Value, existing: &Object) -> Result<(), 
         said => match said.parse::<u64>() {
             Ok(said) if said == existing.revision => Ok(()),
             Ok(_) => Err(Failure::stale(&resource, name)),
-            Err(_) => {
-                let detail = format!("strconv.ParseUint: parsing {said:?}: invalid syntax");
-                let error = complaint::invalid("metadata.resourceVersion", &said.into(), &detail);
-                Err(Failure::invalid_kind(&ty.group, &ty.kind, name, &[error]))
-            }
+            Err(_) => Err(Failure::bare(format!(
+                "strconv.ParseUint: parsing {said:?}: invalid syntax"
+            ))),
         },
     }
 }
@@ -197,8 +214,13 @@ fn same_object(request: &Request, new: &Value, existing: &Object) -> Result<(), 
 fn keep_identity(new: &mut Value, old: &Value) {
     let metadata = meta::metadata_mut(new);
     metadata.remove("selfLink");
+    // A patch that changes these is refused, so they are only completed.
+    for field in ["name", "namespace", "uid"] {
+        if let Some(own) = old["metadata"].get(field) {
+            meta::set_default(metadata, field, own.clone());
+        }
+    }
     for field in [
-        "uid",
         "creationTimestamp",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::super::metadata::{invalid_each, labels};
 use super::super::pod_template::containers;
-use super::super::resources::{exceeds, is_negative, is_quantity};
+use super::super::resources::{exceeds, is_negative};
 use super::immutable;
 use crate::complaint;
 use crate::meta;
@@ -30,39 +31,26 @@ pub(in crate::kinds) fn validate_spec(spec: &Value, path: &str, errors: &mut Vec
     for (place, container) in containers(spec) {
         container_errors(container, &format!("{path}.{place}"), &mut seen, errors);
     }
-    closed_list(spec, path, "restartPolicy", &["Always", "Never", "OnFailure"], errors);
+    closed_list(spec, path, "restartPolicy", &["Always", "OnFailure", "Never"], errors);
     closed_list(
         spec,
         path,
         "dnsPolicy",
-        &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"],
+        &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
         errors,
     );
-    let grace = &spec["terminationGracePeriodSeconds"];
-    if grace.as_i64().is_some_and(|secs| secs < 0) {
-        let detail = "must be greater than or equal to 0";
-        errors.push(complaint::invalid(
-            format!("{path}.terminationGracePeriodSeconds"),
-            grace,
-            detail,
-        ));
-    }
+
     if let Some(node) = spec["nodeName"].as_str()
         && !node.is_empty()
     {
-        if let Some(problem) = names::dns_subdomain_problem(node) {
-            errors.push(complaint::invalid(
-                format!("{path}.nodeName"),
-                &spec["nodeName"],
-                &problem,
-            ));
-        }
+        let problems = names::dns_subdomain_problems(node);
+        invalid_each(&format!("{path}.nodeName"), &spec["nodeName"], &problems, errors);
         if !meta::list(&spec["schedulingGates"]).is_empty() {
             let detail = "cannot be set until all schedulingGates have been cleared";
             errors.push(complaint::forbidden(format!("{path}.nodeName"), detail));
         }
     }
-    super::super::metadata::labels(&spec["nodeSelector"], &format!("{path}.nodeSelector"), errors);
+    labels(&spec["nodeSelector"], &format!("{path}.nodeSelector"), errors);
     for (index, toleration) in meta::list(&spec["tolerations"]).iter().enumerate() {
         toleration_errors(toleration, &format!("{path}.tolerations[{index}]"), errors);
     }
@@ -91,8 +79,13 @@ fn container_errors(container: &Value, path: &str, seen: &mut BTreeSet<String>, 
     let name = container["name"].as_str().unwrap_or_default();
     if name.is_empty() {
         errors.push(complaint::required(format!("{path}.name"), ""));
-    } else if let Some(problem) = names::dns_label_problem(name) {
-        errors.push(complaint::invalid(format!("{path}.name"), &json!(name), &problem));
+    } else if !names::dns_label_problems(name).is_empty() {
+        invalid_each(
+            &format!("{path}.name"),
+            &json!(name),
+            &names::dns_label_problems(name),
+            errors,
+        );
     } else if !seen.insert(name.to_owned()) {
         errors.push(complaint::duplicate(format!("{path}.name"), &json!(name)));
     }
@@ -102,14 +95,8 @@ fn container_errors(container: &Value, path: &str, seen: &mut BTreeSet<String>, 
     let resources = &container["resources"];
     for list in ["limits", "requests"] {
         for (resource, quantity) in resources[list].as_object().into_iter().flatten() {
-            let field = format!("{path}.resources.{list}[{resource}]");
-            if !is_quantity(quantity) {
-                errors.push(complaint::invalid(
-                    field,
-                    quantity,
-                    "quantities must match the regular expression",
-                ));
-            } else if is_negative(quantity) {
+            if is_negative(quantity) {
+                let field = format!("{path}.resources.{list}[{resource}]");
                 errors.push(complaint::invalid(
                     field,
                     quantity,
@@ -134,10 +121,9 @@ fn container_errors(container: &Value, path: &str, seen: &mut BTreeSet<String>, 
 
 fn toleration_errors(toleration: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let text = |field: &str| toleration[field].as_str().unwrap_or_default();
-    if !text("key").is_empty()
-        && let Some(problem) = names::label_key_problem(text("key"))
-    {
-        errors.push(complaint::invalid(format!("{path}.key"), &toleration["key"], &problem));
+    if !text("key").is_empty() {
+        let problems = names::label_key_problems(text("key"));
+        invalid_each(&format!("{path}.key"), &toleration["key"], &problems, errors);
     }
     if text("key").is_empty() && text("operator") != "Exists" {
         let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
