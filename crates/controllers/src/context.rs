@@ -8,12 +8,7 @@ use provider::{CloudProvider, Metered};
 use rand::{SeedableRng, rngs::StdRng};
 use state::Index;
 
-use crate::{
-    metrics::Metrics,
-    node_pool::registration_health::Health,
-    outbox::Outbox,
-    writer::Writer,
-};
+use crate::{metrics::Metrics, node_pool::registration_health::Health, outbox::Outbox, writer::Writer};
 
 /// Settings that decisions and waits depend on.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +22,8 @@ pub struct Knobs {
     pub launch_timeout: Duration,
     /// A claim whose node has not joined after this time is given up.
     pub registration_timeout: Duration,
+    /// Whether series per object are kept.
+    pub observe_cluster: bool,
 }
 
 impl Default for Knobs {
@@ -37,6 +34,7 @@ impl Default for Knobs {
             solver: scheduler::Options::default(),
             launch_timeout: Duration::from_secs(5 * 60),
             registration_timeout: Duration::from_secs(15 * 60),
+            observe_cluster: true,
         }
     }
 }

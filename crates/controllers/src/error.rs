@@ -119,12 +119,17 @@ mod tests {
     fn a_chain_tells_each_level_once() {
         let error = CloudError {
             action: "terminate an instance",
-            cause: ProviderError::Unavailable { cause: "timed out".into() },
+            cause: ProviderError::Unavailable {
+                cause: "timed out".into(),
+            },
         };
         assert_eq!(
             chain(&error).to_string(),
             "the cloud failed to terminate an instance: the cloud did not answer: timed out"
         );
-        assert_eq!((error.reason(), error.retry()), (Reason::CloudUnavailable, Retry::WithBackoff));
+        assert_eq!(
+            (error.reason(), error.retry()),
+            (Reason::CloudUnavailable, Retry::WithBackoff)
+        );
     }
 }

@@ -55,7 +55,10 @@ impl Fleet {
     }
 
     fn push(&mut self, name: &'static str, run: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.push(Task { name, run: Box::pin(run) });
+        self.tasks.push(Task {
+            name,
+            run: Box::pin(run),
+        });
     }
 }
 

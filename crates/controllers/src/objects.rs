@@ -31,14 +31,19 @@ pub fn created_at<K: Resource>(object: &K) -> Option<Timestamp> {
 /// Whether our finalizer holds the object.
 pub fn is_held<K: Resource>(object: &K) -> bool {
     let finalizers = object.meta().finalizers.as_deref().unwrap_or_default();
-    finalizers.iter().any(|finalizer| finalizer == labels::finalizers::TERMINATION)
+    finalizers
+        .iter()
+        .any(|finalizer| finalizer == labels::finalizers::TERMINATION)
 }
 
 /// The object with our finalizer.
 pub fn held<K: Resource + Clone>(object: &K) -> K {
     let mut held = object.clone();
     if !is_held(object) {
-        held.meta_mut().finalizers.get_or_insert_default().push(labels::finalizers::TERMINATION.to_owned());
+        held.meta_mut()
+            .finalizers
+            .get_or_insert_default()
+            .push(labels::finalizers::TERMINATION.to_owned());
     }
     held
 }
@@ -65,12 +70,18 @@ pub fn instance_under(node: &Node) -> Option<&str> {
 }
 
 pub fn taints_of(node: &Node) -> &[Taint] {
-    node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.taints.as_deref())
+        .unwrap_or_default()
 }
 
 pub fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref());
-    conditions.unwrap_or_default().iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    conditions
+        .unwrap_or_default()
+        .iter()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 pub fn about_claim(claim: &NodeClaim) -> About {

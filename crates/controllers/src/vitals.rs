@@ -23,7 +23,12 @@ pub async fn run(ctx: Ctx) {
         let unsynced = in_sync.elapsed();
         ctx.metrics.cluster.synced(synced, view.snapshot.nodes.len(), unsynced);
         if unsynced > TOO_LONG {
-            let waiting = view.unlaunched.iter().map(|claim| claim.as_str()).collect::<Vec<_>>().join(", ");
+            let waiting = view
+                .unlaunched
+                .iter()
+                .map(|claim| claim.as_str())
+                .collect::<Vec<_>>()
+                .join(", ");
             error!(unsynced_secs = unsynced.as_secs(), unlaunched = %waiting, error = "not synced", "waiting on cluster sync");
         }
         sleep(EVERY).await;

@@ -24,7 +24,9 @@ pub struct Catalogs {
 
 impl Catalogs {
     pub fn new(ctx: &Ctx) -> Self {
-        Self { ctx: ctx.of(Self::NAME) }
+        Self {
+            ctx: ctx.of(Self::NAME),
+        }
     }
 }
 
@@ -39,13 +41,19 @@ impl Reconcile for Catalogs {
         match event {
             // A pool's status changes with every machine; what it may launch does not.
             Event::Pool(change) => {
-                let generation = |pool: &Option<Arc<api::v1::NodePool>>| pool.as_ref().and_then(|pool| pool.metadata.generation);
-                if change.new.is_some() && (change.old.is_none() || generation(&change.old) != generation(&change.new)) {
+                let generation =
+                    |pool: &Option<Arc<api::v1::NodePool>>| pool.as_ref().and_then(|pool| pool.metadata.generation);
+                if change.new.is_some() && (change.old.is_none() || generation(&change.old) != generation(&change.new))
+                {
                     add((&*change.key.name).into());
                 }
             }
             Event::NodeClass(change) => {
-                for pool in view.pools.values().filter(|pool| pool.spec.template.spec.node_class_ref.name == *change.key.name) {
+                for pool in view
+                    .pools
+                    .values()
+                    .filter(|pool| pool.spec.template.spec.node_class_ref.name == *change.key.name)
+                {
                     add(pool.name_any().into());
                 }
             }
@@ -72,7 +80,9 @@ pub async fn refresh(ctx: &Ctx, pool: &PoolName) {
 
 async fn fetch(ctx: &Ctx, name: &PoolName) -> Result<(), CloudError> {
     let view = ctx.index.view();
-    let Some(pool) = view.snapshot.pools.get(name) else { return Ok(()) };
+    let Some(pool) = view.snapshot.pools.get(name) else {
+        return Ok(());
+    };
     match ctx.cloud.catalog(pool).await {
         Ok(catalog) => {
             let known = view.snapshot.catalogs.get(name);

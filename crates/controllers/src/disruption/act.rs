@@ -23,7 +23,11 @@ use crate::{
 /// A pure deletion goes on with the nodes that could be marked; the taints of the others are taken off by the next
 /// pass.
 pub async fn carry_out(ctx: &Ctx, view: &View, command: &Command) -> Result<(), StepError> {
-    let machines: Vec<_> = command.nodes.iter().filter_map(|key| view.snapshot.nodes.get(key)).collect();
+    let machines: Vec<_> = command
+        .nodes
+        .iter()
+        .filter_map(|key| view.snapshot.nodes.get(key))
+        .collect();
     log(view, command, &machines);
     let marked = join_all(machines.iter().map(|machine| mark(ctx, view, machine, command.reason))).await;
     let mut going = Vec::new();
@@ -43,7 +47,9 @@ pub async fn carry_out(ctx: &Ctx, view: &View, command: &Command) -> Result<(), 
     let keys: Vec<&NodeKey> = going.iter().map(|(machine, _)| &machine.key).collect();
     ctx.index.mark_for_deletion(keys);
     count(ctx, command, &going);
-    let removals = going.iter().map(|(machine, claim)| delete(ctx, view, machine, claim, command.reason));
+    let removals = going
+        .iter()
+        .map(|(machine, claim)| delete(ctx, view, machine, claim, command.reason));
     for result in join_all(removals).await {
         result?;
     }
@@ -60,16 +66,29 @@ async fn mark(ctx: &Ctx, view: &View, machine: &StateNode, reason: DisruptionRea
         unreachable!("a candidate has a claim");
     };
     let current = ctx.index.view();
-    let claim = current.claims.named(name.as_str()).or_else(|| view.claims.named(name.as_str()));
+    let claim = current
+        .claims
+        .named(name.as_str())
+        .or_else(|| view.claims.named(name.as_str()));
     let claim = claim.expect("a candidate has a claim");
     let now = ctx.clock.now();
     let mut draft = Draft::of(claim, now);
-    draft.conditions.set_true_because(condition::DISRUPTION_REASON, reason.as_str(), reason.as_str(), now);
+    draft
+        .conditions
+        .set_true_because(condition::DISRUPTION_REASON, reason.as_str(), reason.as_str(), now);
     draft.write(&ctx.writer).await
 }
 
-async fn delete(ctx: &Ctx, view: &View, machine: &StateNode, claim: &NodeClaim, reason: DisruptionReason) -> Result<(), StepError> {
-    let policy = machine.pool().and_then(|pool| view.snapshot.pools.get(&pool).map(|pool| pool.disruption.policy));
+async fn delete(
+    ctx: &Ctx,
+    view: &View,
+    machine: &StateNode,
+    claim: &NodeClaim,
+    reason: DisruptionReason,
+) -> Result<(), StepError> {
+    let policy = machine
+        .pool()
+        .and_then(|pool| view.snapshot.pools.get(&pool).map(|pool| pool.disruption.policy));
     let why = match reason {
         DisruptionReason::Empty => DisruptedWhy::Empty,
         DisruptionReason::Drifted => DisruptedWhy::Drifted,
@@ -84,19 +103,43 @@ async fn delete(ctx: &Ctx, view: &View, machine: &StateNode, claim: &NodeClaim, 
 
 fn count(ctx: &Ctx, command: &Command, going: &[(&std::sync::Arc<StateNode>, NodeClaim)]) {
     let decision = Decision {
-        decision: if command.replacements.is_empty() { "delete" } else { "replace" },
+        decision: if command.replacements.is_empty() {
+            "delete"
+        } else {
+            "replace"
+        },
         reason: command.reason.as_str().to_lowercase(),
         consolidation_type: EMPTY,
     };
-    let pools: BTreeSet<String> = going.iter().filter_map(|(machine, _)| machine.pool()).map(|pool| pool.to_string()).collect();
-    ctx.metrics.disruption.decided(&decision, pools.iter().map(String::as_str));
+    let pools: BTreeSet<String> = going
+        .iter()
+        .filter_map(|(machine, _)| machine.pool())
+        .map(|pool| pool.to_string())
+        .collect();
+    ctx.metrics
+        .disruption
+        .decided(&decision, pools.iter().map(String::as_str));
 }
 
 fn log(view: &View, command: &Command, machines: &[&std::sync::Arc<StateNode>]) {
-    let nodes = machines.iter().filter_map(|machine| machine.node_name()).map(|name| name.as_str());
+    let nodes = machines
+        .iter()
+        .filter_map(|machine| machine.node_name())
+        .map(|name| name.as_str());
     let nodes = nodes.collect::<Vec<_>>().join(", ");
-    let pods: usize = machines.iter().map(|machine| view.snapshot.pods_of(machine).filter(|pod| pod.is_reschedulable()).count()).sum();
-    let savings: f64 = machines.iter().filter_map(|machine| view.snapshot.price_of(machine)).sum();
+    let pods: usize = machines
+        .iter()
+        .map(|machine| {
+            view.snapshot
+                .pods_of(machine)
+                .filter(|pod| pod.is_reschedulable())
+                .count()
+        })
+        .sum();
+    let savings: f64 = machines
+        .iter()
+        .filter_map(|machine| view.snapshot.price_of(machine))
+        .sum();
     info!(
         command = %format!("{}: delete nodes [{nodes}] (savings: ${savings:.2})", command.reason),
         decision = "delete",
@@ -110,21 +153,32 @@ fn log(view: &View, command: &Command, machines: &[&std::sync::Arc<StateNode>]) 
 /// The node, closed for new pods. A taint of ours with another effect gives way.
 pub fn tainted(node: &Node) -> Node {
     let mut tainted = untainted(node);
-    tainted.spec.get_or_insert_default().taints.get_or_insert_default().push(Taint {
-        key: labels::taints::DISRUPTED.to_owned(),
-        effect: "NoSchedule".to_owned(),
-        ..Taint::default()
-    });
+    tainted
+        .spec
+        .get_or_insert_default()
+        .taints
+        .get_or_insert_default()
+        .push(Taint {
+            key: labels::taints::DISRUPTED.to_owned(),
+            effect: "NoSchedule".to_owned(),
+            ..Taint::default()
+        });
     tainted
 }
 
 pub fn untainted(node: &Node) -> Node {
     let mut untainted = node.clone();
-    let taints: Vec<_> = taints_of(node).iter().filter(|taint| taint.key != labels::taints::DISRUPTED).cloned().collect();
+    let taints: Vec<_> = taints_of(node)
+        .iter()
+        .filter(|taint| taint.key != labels::taints::DISRUPTED)
+        .cloned()
+        .collect();
     untainted.spec.get_or_insert_default().taints = (!taints.is_empty()).then_some(taints);
     untainted
 }
 
 pub fn is_tainted(node: &Node) -> bool {
-    taints_of(node).iter().any(|taint| taint.key == labels::taints::DISRUPTED && taint.effect == "NoSchedule")
+    taints_of(node)
+        .iter()
+        .any(|taint| taint.key == labels::taints::DISRUPTED && taint.effect == "NoSchedule")
 }

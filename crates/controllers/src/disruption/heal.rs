@@ -20,7 +20,9 @@ pub struct Leftover {
 
 pub async fn heal(ctx: &Ctx, view: &View) -> Result<(), StepError> {
     for machine in view.snapshot.nodes.values() {
-        let Some((claim, node)) = halves(view, machine) else { continue };
+        let Some((claim, node)) = halves(view, machine) else {
+            continue;
+        };
         let left = leftover(machine, claim, node);
         if left.taint {
             ctx.writer.update(node, &untainted(node)).await?;
@@ -45,7 +47,11 @@ pub fn leftover(machine: &StateNode, claim: &NodeClaim, node: &Node) -> Leftover
     if machine.is_leaving() {
         return Leftover::default();
     }
-    let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let listed = claim
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_deref())
+        .unwrap_or_default();
     Leftover {
         taint: is_tainted(node) && !is_deleting(node),
         reason: machine.is_initialized() && conditions::find(listed, condition::DISRUPTION_REASON).is_some(),

@@ -50,7 +50,9 @@ impl Disruption {
     pub const NAME: &'static str = "disruption";
 
     pub fn new(ctx: &Ctx) -> Self {
-        Self { ctx: ctx.of(Self::NAME) }
+        Self {
+            ctx: ctx.of(Self::NAME),
+        }
     }
 
     /// Runs until it is dropped.
@@ -91,7 +93,10 @@ impl Disruption {
                 Ok(Pass::Acted)
             }
             None => {
-                debug!(nodes = proposed.nodes.len(), "abandoned a command that did not survive its validation");
+                debug!(
+                    nodes = proposed.nodes.len(),
+                    "abandoned a command that did not survive its validation"
+                );
                 Ok(Pass::Idle)
             }
         }
@@ -108,8 +113,14 @@ impl Disruption {
             notices::unconsolidatable(&self.ctx, view, candidate);
         }
         let decided = emptiness::decide(&view.snapshot, &free, now);
-        let eligible = free.iter().filter(|candidate| emptiness::is_eligible(candidate)).count();
-        self.ctx.metrics.disruption.evaluated(DisruptionReason::Empty, EMPTY, eligible, started.elapsed());
+        let eligible = free
+            .iter()
+            .filter(|candidate| emptiness::is_eligible(candidate))
+            .count();
+        self.ctx
+            .metrics
+            .disruption
+            .evaluated(DisruptionReason::Empty, EMPTY, eligible, started.elapsed());
         notices::budgets(&self.ctx, view, DisruptionReason::Empty, now);
         decided.command
     }
@@ -120,7 +131,10 @@ impl Disruption {
         let now = self.ctx.clock.now();
         let (free, _) = candidates(&view.snapshot, Class::Graceful, &BTreeSet::new(), now);
         let wanted: BTreeSet<&NodeKey> = proposed.nodes.iter().collect();
-        let still: Vec<Candidate> = free.into_iter().filter(|candidate| wanted.contains(&candidate.node.key)).collect();
+        let still: Vec<Candidate> = free
+            .into_iter()
+            .filter(|candidate| wanted.contains(&candidate.node.key))
+            .collect();
         let command = emptiness::decide(&view.snapshot, &still, now).command;
         let kept = command.as_ref().map_or(0, |command| command.nodes.len());
         let dropped = proposed.nodes.len() - kept;

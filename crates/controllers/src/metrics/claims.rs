@@ -130,7 +130,12 @@ fn lifetimes() -> Histogram {
     const HOUR: f64 = 3_600.0;
     let hours = [0.25, 0.5, 0.75, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0];
     let days = [1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
-    Histogram::new(hours.into_iter().map(|h| h * HOUR).chain(days.into_iter().map(|d| d * 24.0 * HOUR)))
+    Histogram::new(
+        hours
+            .into_iter()
+            .map(|h| h * HOUR)
+            .chain(days.into_iter().map(|d| d * 24.0 * HOUR)),
+    )
 }
 
 pub struct ClaimMetrics {
@@ -169,9 +174,21 @@ impl Default for ClaimMetrics {
 
 impl ClaimMetrics {
     pub(super) fn register(&self, to: &mut Registry) {
-        to.register("karpenter_nodeclaims_created", "Node claims created", self.created.clone());
-        to.register("karpenter_nodeclaims_terminated", "Node claims that are gone", self.terminated.clone());
-        to.register("karpenter_nodeclaims_disrupted", "Node claims that we decided to remove", self.disrupted.clone());
+        to.register(
+            "karpenter_nodeclaims_created",
+            "Node claims created",
+            self.created.clone(),
+        );
+        to.register(
+            "karpenter_nodeclaims_terminated",
+            "Node claims that are gone",
+            self.terminated.clone(),
+        );
+        to.register(
+            "karpenter_nodeclaims_disrupted",
+            "Node claims that we decided to remove",
+            self.disrupted.clone(),
+        );
         to.register(
             "karpenter_pods_disruption_initiated",
             "Pods that have to move because their node claim is removed",
@@ -187,11 +204,31 @@ impl ClaimMetrics {
             "From the deletion of a node claim to the end of its instance",
             self.instance_termination.clone(),
         );
-        to.register("karpenter_nodes_created", "Nodes registered", self.nodes_created.clone());
-        to.register("karpenter_nodes_terminated", "Nodes removed", self.nodes_terminated.clone());
-        to.register("karpenter_nodes_drained", "Drains completed", self.nodes_drained.clone());
-        to.register("karpenter_nodes_lifetime_duration_seconds", "Age of nodes at their end", self.nodes_lifetime.clone());
-        to.register("karpenter_pods_eviction_requests", "Eviction requests by status", self.evictions.clone());
+        to.register(
+            "karpenter_nodes_created",
+            "Nodes registered",
+            self.nodes_created.clone(),
+        );
+        to.register(
+            "karpenter_nodes_terminated",
+            "Nodes removed",
+            self.nodes_terminated.clone(),
+        );
+        to.register(
+            "karpenter_nodes_drained",
+            "Drains completed",
+            self.nodes_drained.clone(),
+        );
+        to.register(
+            "karpenter_nodes_lifetime_duration_seconds",
+            "Age of nodes at their end",
+            self.nodes_lifetime.clone(),
+        );
+        to.register(
+            "karpenter_pods_eviction_requests",
+            "Eviction requests by status",
+            self.evictions.clone(),
+        );
         to.register("karpenter_pods_drained", "Pods drained", self.pods_drained.clone());
     }
 
@@ -211,11 +248,15 @@ impl ClaimMetrics {
             zone: zone.to_owned(),
         };
         self.terminated.get_or_create(&labels).inc();
-        self.termination.get_or_create(&of(nodepool)).observe(took.as_secs_f64());
+        self.termination
+            .get_or_create(&of(nodepool))
+            .observe(took.as_secs_f64());
     }
 
     pub fn instance_terminated(&self, nodepool: &str, took: SignedDuration) {
-        self.instance_termination.get_or_create(&of(nodepool)).observe(took.as_secs_f64());
+        self.instance_termination
+            .get_or_create(&of(nodepool))
+            .observe(took.as_secs_f64());
     }
 
     pub fn disrupted(&self, labels: &ClaimDisrupted, pods: usize) {
@@ -229,7 +270,9 @@ impl ClaimMetrics {
 
     pub fn node_terminated(&self, nodepool: &str, zone: &str, lived: Duration) {
         self.nodes_terminated.get_or_create(&node_at(nodepool, zone)).inc();
-        self.nodes_lifetime.get_or_create(&of(nodepool)).observe(lived.as_secs_f64());
+        self.nodes_lifetime
+            .get_or_create(&of(nodepool))
+            .observe(lived.as_secs_f64());
     }
 
     pub fn node_drained(&self, nodepool: &str) {
@@ -241,7 +284,11 @@ impl ClaimMetrics {
     }
 
     pub fn pod_drained(&self, reason: &str) {
-        self.pods_drained.get_or_create(&WithReason { reason: reason.to_owned() }).inc();
+        self.pods_drained
+            .get_or_create(&WithReason {
+                reason: reason.to_owned(),
+            })
+            .inc();
     }
 }
 

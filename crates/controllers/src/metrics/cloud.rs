@@ -40,8 +40,16 @@ impl Default for CloudMetrics {
 
 impl CloudMetrics {
     pub fn register(&self, to: &mut Registry) {
-        to.register("karpenter_cloudprovider_duration_seconds", "How long calls to the cloud take", self.durations.clone());
-        to.register("karpenter_cloudprovider_errors", "Calls to the cloud that failed", self.errors.clone());
+        to.register(
+            "karpenter_cloudprovider_duration_seconds",
+            "How long calls to the cloud take",
+            self.durations.clone(),
+        );
+        to.register(
+            "karpenter_cloudprovider_errors",
+            "Calls to the cloud that failed",
+            self.errors.clone(),
+        );
     }
 }
 
@@ -53,7 +61,10 @@ impl Observer for Metrics {
             method,
             provider,
         };
-        self.cloud.durations.get_or_create(&made).observe(call.took.as_secs_f64());
+        self.cloud
+            .durations
+            .get_or_create(&made)
+            .observe(call.took.as_secs_f64());
         if let Some(error) = call.outcome.error_label() {
             let failed = Failed {
                 controller,

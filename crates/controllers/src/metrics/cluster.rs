@@ -53,22 +53,46 @@ impl Default for ClusterMetrics {
 
 impl ClusterMetrics {
     pub(super) fn register(&self, to: &mut Registry) {
-        to.register("karpenter_cluster_state_node_count", "Machines in memory", self.node_count.clone());
-        to.register("karpenter_cluster_state_synced", "1 when memory agrees with the API server", self.synced.clone());
+        to.register(
+            "karpenter_cluster_state_node_count",
+            "Machines in memory",
+            self.node_count.clone(),
+        );
+        to.register(
+            "karpenter_cluster_state_synced",
+            "1 when memory agrees with the API server",
+            self.synced.clone(),
+        );
         to.register(
             "karpenter_cluster_state_unsynced_time_seconds",
             "For how long memory has not agreed with the API server",
             self.unsynced_secs.clone(),
         );
-        to.register("karpenter_scheduler_scheduling_duration_seconds", "One run of the solver", self.rounds.clone());
-        to.register("karpenter_scheduler_ignored_pods_count", "Pods that no solver is asked about", self.ignored_pods.clone());
+        to.register(
+            "karpenter_scheduler_scheduling_duration_seconds",
+            "One run of the solver",
+            self.rounds.clone(),
+        );
+        to.register(
+            "karpenter_scheduler_ignored_pods_count",
+            "Pods that no solver is asked about",
+            self.ignored_pods.clone(),
+        );
         to.register(
             "karpenter_scheduler_unschedulable_pods_count",
             "Pods without a placement",
             self.unschedulable_pods.clone(),
         );
-        to.register("karpenter_nodepools_limit", "Limits of node pools", self.pool_limit.clone());
-        to.register("karpenter_nodepools_usage", "What counts against the limits of node pools", self.pool_usage.clone());
+        to.register(
+            "karpenter_nodepools_limit",
+            "Limits of node pools",
+            self.pool_limit.clone(),
+        );
+        to.register(
+            "karpenter_nodepools_usage",
+            "What counts against the limits of node pools",
+            self.pool_usage.clone(),
+        );
     }
 
     pub fn synced(&self, synced: bool, nodes: usize, unsynced: Duration) {
@@ -80,7 +104,9 @@ impl ClusterMetrics {
     pub fn round(&self, controller: &'static str, took: Duration, unschedulable: usize) {
         let labels = OfController { controller };
         self.rounds.get_or_create(&labels).observe(took.as_secs_f64());
-        self.unschedulable_pods.get_or_create(&labels).set(gauge_value(unschedulable));
+        self.unschedulable_pods
+            .get_or_create(&labels)
+            .set(gauge_value(unschedulable));
     }
 
     pub fn ignored_pods(&self, number: usize) {
@@ -90,7 +116,9 @@ impl ClusterMetrics {
     pub fn pool(&self, nodepool: &str, limits: &Resources, usage: &Resources) {
         for (family, resources) in [(&self.pool_limit, limits), (&self.pool_usage, usage)] {
             for (name, amount) in resources.iter() {
-                family.get_or_create(&pool_resource(nodepool, name.as_str())).set(amount.as_f64());
+                family
+                    .get_or_create(&pool_resource(nodepool, name.as_str()))
+                    .set(amount.as_f64());
             }
         }
     }

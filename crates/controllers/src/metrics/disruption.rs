@@ -89,13 +89,21 @@ impl DisruptionMetrics {
             "Time to evaluate one method",
             self.evaluation.clone(),
         );
-        to.register("karpenter_voluntary_disruption_decisions", "Commands started", self.decisions.clone());
+        to.register(
+            "karpenter_voluntary_disruption_decisions",
+            "Commands started",
+            self.decisions.clone(),
+        );
         to.register(
             "karpenter_voluntary_disruption_decisions_by_nodepool",
             "Commands started, by node pool",
             self.decisions_by_pool.clone(),
         );
-        to.register("karpenter_voluntary_disruption_eligible_nodes", "Candidates", self.eligible.clone());
+        to.register(
+            "karpenter_voluntary_disruption_eligible_nodes",
+            "Candidates",
+            self.eligible.clone(),
+        );
         to.register(
             "karpenter_voluntary_disruption_consolidation_timeouts",
             "Searches that ran out of time",
@@ -111,7 +119,11 @@ impl DisruptionMetrics {
             "Commands that failed after being started",
             self.queue_failures.clone(),
         );
-        to.register("karpenter_nodepools_allowed_disruptions", "What the budgets of a pool allow", self.allowed.clone());
+        to.register(
+            "karpenter_nodepools_allowed_disruptions",
+            "What the budgets of a pool allow",
+            self.allowed.clone(),
+        );
         to.register(
             "karpenter_nodepools_nodes_consuming_budgets",
             "Nodes that count against the budgets of a pool",
@@ -119,25 +131,47 @@ impl DisruptionMetrics {
         );
     }
 
-    pub fn evaluated(&self, reason: DisruptionReason, consolidation_type: &'static str, eligible: usize, took: Duration) {
+    pub fn evaluated(
+        &self,
+        reason: DisruptionReason,
+        consolidation_type: &'static str,
+        eligible: usize,
+        took: Duration,
+    ) {
         let reason = reason.as_str().to_lowercase();
-        self.eligible.get_or_create(&OfReason { reason: reason.clone() }).set(gauge_value(eligible));
-        let labels = Evaluated { reason, consolidation_type };
+        self.eligible
+            .get_or_create(&OfReason { reason: reason.clone() })
+            .set(gauge_value(eligible));
+        let labels = Evaluated {
+            reason,
+            consolidation_type,
+        };
         self.evaluation.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     pub fn decided<'a>(&self, decision: &Decision, pools: impl IntoIterator<Item = &'a str>) {
         self.decisions.get_or_create(decision).inc();
         for nodepool in pools {
-            let Decision { decision, reason, consolidation_type } = decision.clone();
+            let Decision {
+                decision,
+                reason,
+                consolidation_type,
+            } = decision.clone();
             let nodepool = nodepool.to_owned();
-            let labels = DecisionOfPool { nodepool, decision, reason, consolidation_type };
+            let labels = DecisionOfPool {
+                nodepool,
+                decision,
+                reason,
+                consolidation_type,
+            };
             self.decisions_by_pool.get_or_create(&labels).inc();
         }
     }
 
     pub fn failed_validation(&self, consolidation_type: &'static str, nodes: usize) {
-        self.failed_validations.get_or_create(&OfType { consolidation_type }).inc_by(nodes as u64);
+        self.failed_validations
+            .get_or_create(&OfType { consolidation_type })
+            .inc_by(nodes as u64);
     }
 
     pub fn queue_failure(&self, decision: &Decision) {

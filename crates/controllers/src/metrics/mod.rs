@@ -3,8 +3,8 @@
 //! One struct per subject, each with its families and its registration; [`Metrics`] holds them all. Labels come from
 //! closed lists or from names of objects, never from free text.
 
-mod cloud;
 mod claims;
+mod cloud;
 mod cluster;
 mod disruption;
 mod runtime;
@@ -24,9 +24,9 @@ pub use runtime::Outcome;
 
 /// Seconds: the range from a fast decision to a slow cloud.
 const DURATIONS: &[f64] = &[
-    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75,
-    2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 120.0, 150.0,
-    300.0, 450.0, 600.0,
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
+    1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 120.0,
+    150.0, 300.0, 450.0, 600.0,
 ];
 /// Seconds: what Prometheus clients use where nobody says otherwise.
 const DEFAULT_BUCKETS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -63,7 +63,11 @@ pub struct Metrics {
 impl Metrics {
     /// Announces every family to a registry.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register("karpenter_build_info", "What this process was built from", self.build.clone());
+        registry.register(
+            "karpenter_build_info",
+            "What this process was built from",
+            self.build.clone(),
+        );
         self.claims.register(registry);
         self.cluster.register(registry);
         self.disruption.register(registry);

@@ -66,15 +66,29 @@ impl Default for RuntimeMetrics {
 
 impl RuntimeMetrics {
     pub fn register(&self, to: &mut Registry) {
-        to.register("controller_runtime_reconcile", "Reconciles by result", self.total.clone());
-        to.register("controller_runtime_reconcile_errors", "Reconciles that failed", self.errors.clone());
-        to.register("controller_runtime_reconcile_time_seconds", "How long reconciles take", self.time.clone());
+        to.register(
+            "controller_runtime_reconcile",
+            "Reconciles by result",
+            self.total.clone(),
+        );
+        to.register(
+            "controller_runtime_reconcile_errors",
+            "Reconciles that failed",
+            self.errors.clone(),
+        );
+        to.register(
+            "controller_runtime_reconcile_time_seconds",
+            "How long reconciles take",
+            self.time.clone(),
+        );
         to.register("workqueue_depth", "Keys that wait for work", self.depth.clone());
     }
 
     pub fn reconciled(&self, controller: &'static str, result: Outcome, took: Duration) {
         self.total.get_or_create(&Ended { controller, result }).inc();
-        self.time.get_or_create(&OfController { controller }).observe(took.as_secs_f64());
+        self.time
+            .get_or_create(&OfController { controller })
+            .observe(took.as_secs_f64());
         if result == Outcome::Error {
             self.errors.get_or_create(&OfController { controller }).inc();
         }

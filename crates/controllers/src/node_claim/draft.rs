@@ -43,10 +43,13 @@ impl Draft {
 
     /// Whether this draft is what first makes the condition True.
     pub fn reaches(&self, condition: &str) -> bool {
-        let listed = self.stored.status.as_ref().and_then(|status| status.conditions.as_deref());
+        let listed = self
+            .stored
+            .status
+            .as_ref()
+            .and_then(|status| status.conditions.as_deref());
         self.is_true(condition) && !conditions::is_true(listed.unwrap_or_default(), condition)
     }
-
 
     /// Writes what has changed: metadata first, because a status without its labels would mislead readers for good if
     /// we died in between, while labels without a status are written again.

@@ -1,8 +1,8 @@
 //! Removing a claim for a reason, and counting it once.
 
 use api::v1::NodeClaim;
-use model::{NodeKey, pool::ConsolidationPolicy};
 use kube::ResourceExt;
+use model::{NodeKey, pool::ConsolidationPolicy};
 
 use crate::{
     context::Ctx,
@@ -33,7 +33,11 @@ pub async fn remove(ctx: &Ctx, claim: &NodeClaim, removal: impl Into<Removal>) -
     let removal = removal.into();
     let pods = pods_to_move(ctx, claim);
     ctx.writer.delete(claim).await?;
-    let grace = claim.spec.termination_grace_period.as_ref().and_then(|grace| grace.parse().ok());
+    let grace = claim
+        .spec
+        .termination_grace_period
+        .as_ref()
+        .and_then(|grace| grace.parse().ok());
     let labels = ClaimDisrupted {
         reason: removal.why,
         nodepool: pool_of(claim).to_owned(),
@@ -48,8 +52,13 @@ pub async fn remove(ctx: &Ctx, claim: &NodeClaim, removal: impl Into<Removal>) -
 fn pods_to_move(ctx: &Ctx, claim: &NodeClaim) -> usize {
     let view = ctx.index.view();
     let key = NodeKey::Claim(claim.name_any().into());
-    let Some(machine) = view.snapshot.nodes.get(&key) else { return 0 };
-    view.snapshot.pods_of(machine).filter(|pod| pod.is_reschedulable()).count()
+    let Some(machine) = view.snapshot.nodes.get(&key) else {
+        return 0;
+    };
+    view.snapshot
+        .pods_of(machine)
+        .filter(|pod| pod.is_reschedulable())
+        .count()
 }
 
 fn policy_label(policy: ConsolidationPolicy) -> &'static str {

@@ -30,7 +30,11 @@ mod tests {
         let capacity = Resources::default().with("cpu".into(), Quantity::from_int(cpu));
         Arc::new(StateNode {
             key: NodeKey::Claim(name.into()),
-            claim: Some(Claim { labels, capacity, ..claim(name) }),
+            claim: Some(Claim {
+                labels,
+                capacity,
+                ..claim(name)
+            }),
             node: None,
             nominated_until: None,
             marked_for_deletion: leaving,
@@ -45,13 +49,22 @@ mod tests {
             let mut status = NodePoolStatus::default();
             note(&usage(snapshot, &"p".into()), &mut status);
             let resources = status.resources.expect("always there");
-            let listed = resources.iter().map(|(name, amount)| format!("{name}={}", amount.0)).collect::<Vec<_>>();
+            let listed = resources
+                .iter()
+                .map(|(name, amount)| format!("{name}={}", amount.0))
+                .collect::<Vec<_>>();
             (listed.join(" "), status.nodes)
         };
-        assert_eq!(text(&snapshot), ("cpu=0 ephemeral-storage=0 memory=0 nodes=0 pods=0".to_owned(), Some(0)));
+        assert_eq!(
+            text(&snapshot),
+            ("cpu=0 ephemeral-storage=0 memory=0 nodes=0 pods=0".to_owned(), Some(0))
+        );
         snapshot.put_node(machine("a", 4, false));
         snapshot.put_node(machine("b", 8, false));
         snapshot.put_node(machine("c", 16, true));
-        assert_eq!(text(&snapshot), ("cpu=12 ephemeral-storage=0 memory=0 nodes=2 pods=0".to_owned(), Some(2)));
+        assert_eq!(
+            text(&snapshot),
+            ("cpu=12 ephemeral-storage=0 memory=0 nodes=2 pods=0".to_owned(), Some(2))
+        );
     }
 }

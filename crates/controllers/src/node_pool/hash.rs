@@ -10,7 +10,9 @@ use kube::ResourceExt;
 
 /// The pool was stamped by a program that hashed otherwise: its claims have to be stamped anew before they are compared.
 pub fn is_from_another_version(pool: &NodePool) -> bool {
-    pool.annotations().get(NODE_POOL_HASH_VERSION).is_some_and(|version| version != NODE_POOL_VERSION)
+    pool.annotations()
+        .get(NODE_POOL_HASH_VERSION)
+        .is_some_and(|version| version != NODE_POOL_VERSION)
 }
 
 pub fn stamp(pool: &mut NodePool, hash: &str) {
@@ -22,10 +24,18 @@ pub fn stamp(pool: &mut NodePool, hash: &str) {
 /// The claim under the present version, unless it is stamped so already. One that has drifted stays drifted: its hash
 /// is not made to match.
 pub fn restamped(claim: &NodeClaim, hash: &str) -> Option<NodeClaim> {
-    if claim.annotations().get(NODE_POOL_HASH_VERSION).is_some_and(|version| version == NODE_POOL_VERSION) {
+    if claim
+        .annotations()
+        .get(NODE_POOL_HASH_VERSION)
+        .is_some_and(|version| version == NODE_POOL_VERSION)
+    {
         return None;
     }
-    let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let listed = claim
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_deref())
+        .unwrap_or_default();
     let mut stamped = claim.clone();
     let annotations = stamped.metadata.annotations.get_or_insert_default();
     annotations.insert(NODE_POOL_HASH_VERSION.to_owned(), NODE_POOL_VERSION.to_owned());
@@ -44,8 +54,13 @@ mod tests {
 
     fn claim(version: &str, drifted: bool) -> NodeClaim {
         let mut claim = NodeClaim::default();
-        claim.metadata.annotations =
-            Some([(NODE_POOL_HASH.to_owned(), "old".to_owned()), (NODE_POOL_HASH_VERSION.to_owned(), version.to_owned())].into());
+        claim.metadata.annotations = Some(
+            [
+                (NODE_POOL_HASH.to_owned(), "old".to_owned()),
+                (NODE_POOL_HASH_VERSION.to_owned(), version.to_owned()),
+            ]
+            .into(),
+        );
         let condition = Condition {
             type_: condition::DRIFTED.to_owned(),
             status: conditions::TRUE.to_owned(),
@@ -54,7 +69,10 @@ mod tests {
             reason: String::new(),
             observed_generation: None,
         };
-        claim.status = drifted.then(|| NodeClaimStatus { conditions: Some(vec![condition]), ..NodeClaimStatus::default() });
+        claim.status = drifted.then(|| NodeClaimStatus {
+            conditions: Some(vec![condition]),
+            ..NodeClaimStatus::default()
+        });
         claim
     }
 

@@ -56,9 +56,18 @@ impl NodePools {
 
     fn count(&self, view: &View, name: &PoolName) -> Resources {
         let usage = counter::usage(&view.snapshot, name);
-        let limits = view.snapshot.pools.get(name).map(|pool| pool.limits.clone()).unwrap_or_default();
-        self.ctx.metrics.cluster.pool(name.as_str(), &limits, &usage);
-        self.counted.lock().insert(name.clone(), (Instant::now(), limits, usage.clone()));
+        let limits = view
+            .snapshot
+            .pools
+            .get(name)
+            .map(|pool| pool.limits.clone())
+            .unwrap_or_default();
+        if self.ctx.knobs.observe_cluster {
+            self.ctx.metrics.cluster.pool(name.as_str(), &limits, &usage);
+        }
+        self.counted
+            .lock()
+            .insert(name.clone(), (Instant::now(), limits, usage.clone()));
         usage
     }
 
@@ -96,18 +105,28 @@ impl Reconcile for NodePools {
             Event::NodeClass(change) => {
                 for pool in view.pools.values() {
                     let class = &pool.spec.template.spec.node_class_ref;
-                    if class.name == *change.key.name && format!("{}/{}", class.group, class.kind) == *change.key.namespace {
+                    if class.name == *change.key.name
+                        && format!("{}/{}", class.group, class.kind) == *change.key.namespace
+                    {
                         add(pool.name_any().into());
                     }
                 }
             }
             Event::Claim(change) => {
-                if let Some(pool) = change.latest().map(|claim| pool_of(&**claim)).filter(|pool| !pool.is_empty()) {
+                if let Some(pool) = change
+                    .latest()
+                    .map(|claim| pool_of(&**claim))
+                    .filter(|pool| !pool.is_empty())
+                {
                     add(pool.into());
                 }
             }
             Event::Node(change) => {
-                if let Some(pool) = change.latest().map(|node| pool_of(&**node)).filter(|pool| !pool.is_empty()) {
+                if let Some(pool) = change
+                    .latest()
+                    .map(|node| pool_of(&**node))
+                    .filter(|pool| !pool.is_empty())
+                {
                     add(pool.into());
                 }
             }
@@ -138,7 +157,13 @@ impl Reconcile for NodePools {
         let class = view.class(&stored.spec.template.spec.node_class_ref);
         validation::check(&stored, &view.snapshot.vocabulary).note(&mut conditions, now);
         readiness::check(class.map(|class| &**class)).note(&mut conditions, now);
-        registration_health::check(&self.ctx.health, &mut wanted, class.map(|class| &**class), &mut conditions, now);
+        registration_health::check(
+            &self.ctx.health,
+            &mut wanted,
+            class.map(|class| &**class),
+            &mut conditions,
+            now,
+        );
 
         let status = wanted.status.get_or_insert_default();
         let recount = self.recount_in(name);

@@ -75,7 +75,10 @@ pub struct Health {
 impl Health {
     fn record(&self, pool_uid: &str, claim: &NodeClaim, outcome: Outcome) {
         let mut rings = self.rings.lock();
-        rings.entry(pool_uid.to_owned()).or_default().record(&claim.uid().unwrap_or_default(), outcome);
+        rings
+            .entry(pool_uid.to_owned())
+            .or_default()
+            .record(&claim.uid().unwrap_or_default(), outcome);
     }
 }
 
@@ -104,12 +107,21 @@ pub fn failed(ctx: &Ctx, claim: &NodeClaim, launched: Option<&Condition>) {
 /// The pool that made the claim: another pool of the same name has nothing to do with it.
 fn owner_uid(claim: &NodeClaim) -> Option<&str> {
     let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
-    owners.iter().find(|owner| owner.kind == "NodePool").map(|owner| owner.uid.as_str())
+    owners
+        .iter()
+        .find(|owner| owner.kind == "NodePool")
+        .map(|owner| owner.uid.as_str())
 }
 
 /// Brings the condition in line with what is remembered. A change of the pool or of its class makes everything that was
 /// learnt moot.
-pub fn check(health: &Health, pool: &mut NodePool, class: Option<&NodeClass>, conditions: &mut Conditions, now: Timestamp) {
+pub fn check(
+    health: &Health,
+    pool: &mut NodePool,
+    class: Option<&NodeClass>,
+    conditions: &mut Conditions,
+    now: Timestamp,
+) {
     let Some(class) = class else { return };
     let uid = pool.uid().unwrap_or_default();
     let mut rings = health.rings.lock();
@@ -117,12 +129,19 @@ pub fn check(health: &Health, pool: &mut NodePool, class: Option<&NodeClass>, co
     let stored = conditions.get(condition::NODE_REGISTRATION_HEALTHY).cloned();
     let status = pool.status.get_or_insert_default();
     let unchanged = status.node_class_observed_generation == Some(class.generation);
-    let current = stored.as_ref().filter(|stored| unchanged && stored.observed_generation == pool.metadata.generation);
+    let current = stored
+        .as_ref()
+        .filter(|stored| unchanged && stored.observed_generation == pool.metadata.generation);
     let Some(current) = current else {
         status.node_class_observed_generation = Some(class.generation);
         *ring = Ring::default();
         let message = "object is awaiting reconciliation";
-        conditions.set_unknown(condition::NODE_REGISTRATION_HEALTHY, AWAITING_RECONCILIATION, message, now);
+        conditions.set_unknown(
+            condition::NODE_REGISTRATION_HEALTHY,
+            AWAITING_RECONCILIATION,
+            message,
+            now,
+        );
         return;
     };
     if ring.0.is_empty() {
@@ -164,8 +183,14 @@ mod tests {
     fn ring(outcomes: &[bool]) -> Ring {
         let mut ring = Ring::default();
         for (number, registered) in outcomes.iter().enumerate() {
-            let failed = Outcome::Failed { reason: "RegistrationFailed".into(), message: String::new() };
-            ring.record(&number.to_string(), if *registered { Outcome::Registered } else { failed });
+            let failed = Outcome::Failed {
+                reason: "RegistrationFailed".into(),
+                message: String::new(),
+            };
+            ring.record(
+                &number.to_string(),
+                if *registered { Outcome::Registered } else { failed },
+            );
         }
         ring
     }
@@ -195,7 +220,10 @@ mod tests {
     #[test]
     fn a_claim_counts_once() {
         let mut ring = Ring::default();
-        let failed = Outcome::Failed { reason: "x".into(), message: String::new() };
+        let failed = Outcome::Failed {
+            reason: "x".into(),
+            message: String::new(),
+        };
         ring.record("a", failed.clone());
         ring.record("a", failed);
         assert_eq!(ring.verdict(), Verdict::Healthy);

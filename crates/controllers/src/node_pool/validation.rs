@@ -24,7 +24,12 @@ impl Verdict {
             conditions.set_true(condition::VALIDATION_SUCCEEDED, now);
         } else {
             let message = joined(&self.0);
-            conditions.set_false(condition::VALIDATION_SUCCEEDED, "NodePoolValidationFailed", &message, now);
+            conditions.set_false(
+                condition::VALIDATION_SUCCEEDED,
+                "NodePoolValidationFailed",
+                &message,
+                now,
+            );
         }
     }
 }

@@ -37,6 +37,7 @@ impl Bucket {
 
 impl Rate {
     fn cost(self, tokens: u32) -> SignedDuration {
-        SignedDuration::from_nanos(1_000_000_000 / i64::from(self.per_second.max(1))) * i32::try_from(tokens).unwrap_or(i32::MAX)
+        SignedDuration::from_nanos(1_000_000_000 / i64::from(self.per_second.max(1)))
+            * i32::try_from(tokens).unwrap_or(i32::MAX)
     }
 }

@@ -77,7 +77,10 @@ impl Memory {
             return false;
         }
         if let Some(rate) = notice.rate {
-            let bucket = self.buckets.entry(notice.reason).or_insert_with(|| Bucket::full(rate, now));
+            let bucket = self
+                .buckets
+                .entry(notice.reason)
+                .or_insert_with(|| Bucket::full(rate, now));
             if !bucket.take(now) {
                 return false;
             }

@@ -118,13 +118,23 @@ impl Notice {
     }
 
     pub(super) fn key(&self) -> String {
-        let About { kind, namespace, name, uid, .. } = &self.about;
+        let About {
+            kind,
+            namespace,
+            name,
+            uid,
+            ..
+        } = &self.about;
         format!("{}/{kind}/{namespace}/{name}/{uid}/{}", self.reason, self.detail)
     }
 
     /// `number` keeps names apart that would otherwise be taken from the same moment.
     pub(super) fn into_event(self, at: Timestamp, number: u64) -> Event {
-        let namespace = if self.about.namespace.is_empty() { "default" } else { &self.about.namespace };
+        let namespace = if self.about.namespace.is_empty() {
+            "default"
+        } else {
+            &self.about.namespace
+        };
         let unique = at.as_nanosecond() + i128::from(number);
         let severity = match self.severity {
             Severity::Normal => "Normal",

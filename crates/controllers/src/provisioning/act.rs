@@ -28,11 +28,18 @@ const PACE: Pace = Pace::new(Duration::from_millis(100), Duration::from_secs(5))
 pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
     let now = ctx.clock.now();
     let window = SignedDuration::try_from(ctx.knobs.nomination()).unwrap_or(SignedDuration::MAX);
-    ctx.index.nominate(decision.nominated(), now.saturating_add(window).unwrap_or(jiff::Timestamp::MAX));
+    ctx.index.nominate(
+        decision.nominated(),
+        now.saturating_add(window).unwrap_or(jiff::Timestamp::MAX),
+    );
     for placement in &decision.placements {
         let machine = view.snapshot.nodes.get(&placement.node);
-        let node = machine.and_then(|machine| machine.node_name()).map(|name| name.as_str());
-        let claim = machine.and_then(|machine| machine.claim.as_ref()).map(|claim| claim.name.as_str());
+        let node = machine
+            .and_then(|machine| machine.node_name())
+            .map(|name| name.as_str());
+        let claim = machine
+            .and_then(|machine| machine.claim.as_ref())
+            .map(|claim| claim.name.as_str());
         tell_nominated(ctx, &view.snapshot, &placement.pods, claim, node);
     }
     for pool in &decision.over_limit {
@@ -49,10 +56,19 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
     }
     let pods: usize = decision.launches.iter().map(|launch| launch.pods.len()).sum();
     info!(pods, "found provisionable pod(s)");
-    info!(nodeclaims = decision.launches.len(), pods, "computed new nodeclaim(s) to fit pod(s)");
+    info!(
+        nodeclaims = decision.launches.len(),
+        pods, "computed new nodeclaim(s) to fit pod(s)"
+    );
 
-    let creations: Vec<_> = decision.launches.iter().filter_map(|launch| Creation::of(ctx, view, launch)).collect();
-    stream::iter(creations).for_each_concurrent(PARALLEL_CREATES, |creation| creation.carry_out(ctx, &view.snapshot)).await;
+    let creations: Vec<_> = decision
+        .launches
+        .iter()
+        .filter_map(|launch| Creation::of(ctx, view, launch))
+        .collect();
+    stream::iter(creations)
+        .for_each_concurrent(PARALLEL_CREATES, |creation| creation.carry_out(ctx, &view.snapshot))
+        .await;
 }
 
 fn tell_nominated(ctx: &Ctx, snapshot: &Snapshot, pods: &[PodKey], claim: Option<&str>, node: Option<&str>) {
@@ -146,8 +162,16 @@ impl<'a> Creation<'a> {
     fn tell(&self, ctx: &Ctx, snapshot: &Snapshot, created: &NodeClaim) {
         let launch = self.launch;
         let name = created.name_any();
-        ctx.metrics.claims.created("provisioned", launch.pool.as_str(), launch.min_values_relaxed);
-        let types = launch.instance_types.iter().take(5).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        ctx.metrics
+            .claims
+            .created("provisioned", launch.pool.as_str(), launch.min_values_relaxed);
+        let types = launch
+            .instance_types
+            .iter()
+            .take(5)
+            .map(|name| name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
         let more = launch.instance_types.len().saturating_sub(5);
         info!(NodePool = %launch.pool, NodeClaim = %name, requests = %launch.requests, instance_types = %types, more, "created nodeclaim");
         tell_nominated(ctx, snapshot, &launch.pods, Some(&name), None);

@@ -81,7 +81,9 @@ fn trigger(event: &Event) -> Option<String> {
         }
         Event::Node(change) => {
             let node = change.new.as_ref()?;
-            let disrupted = taints_of(node).iter().any(|taint| taint.key == labels::taints::DISRUPTED && taint.effect == "NoSchedule");
+            let disrupted = taints_of(node)
+                .iter()
+                .any(|taint| taint.key == labels::taints::DISRUPTED && taint.effect == "NoSchedule");
             disrupted.then(|| node.uid().unwrap_or_default())
         }
         _ => None,
@@ -100,8 +102,16 @@ mod tests {
     use crate::testing::pod;
 
     fn pending(name: &str) -> Event {
-        let pod = Pod { unschedulable: true, uid: name.into(), ..pod(name) };
-        Event::Pod(Change { key: pod.key.clone(), old: None, new: Some(Arc::new(pod)) })
+        let pod = Pod {
+            unschedulable: true,
+            uid: name.into(),
+            ..pod(name)
+        };
+        Event::Pod(Change {
+            key: pod.key.clone(),
+            old: None,
+            new: Some(Arc::new(pod)),
+        })
     }
 
     /// When the window closes if pods come at these seconds; idle 5 s, at most 10 s.

@@ -19,7 +19,10 @@ pub struct Decision {
 
 impl Decision {
     pub fn nominated(&self) -> impl Iterator<Item = &NodeKey> {
-        self.placements.iter().filter(|placement| !placement.pods.is_empty()).map(|placement| &placement.node)
+        self.placements
+            .iter()
+            .filter(|placement| !placement.pods.is_empty())
+            .map(|placement| &placement.node)
     }
 }
 
@@ -32,7 +35,10 @@ pub fn decide(snapshot: &Snapshot, round: &Round) -> (Decision, Duration) {
     if let Err(violations) = scheduler::audit(snapshot, &plan) {
         panic!("a plan survives its audit, but: {violations:?}\n{plan}");
     }
-    let (launches, over): (Vec<_>, Vec<_>) = plan.launches.into_iter().partition(|launch| has_room(snapshot, &launch.pool));
+    let (launches, over): (Vec<_>, Vec<_>) = plan
+        .launches
+        .into_iter()
+        .partition(|launch| has_room(snapshot, &launch.pool));
     let decision = Decision {
         launches,
         over_limit: over.into_iter().map(|launch| launch.pool).collect(),
@@ -43,7 +49,9 @@ pub fn decide(snapshot: &Snapshot, round: &Round) -> (Decision, Duration) {
 }
 
 fn has_room(snapshot: &Snapshot, pool: &PoolName) -> bool {
-    let Some(limits) = snapshot.pools.get(pool).map(|pool| &pool.limits) else { return false };
+    let Some(limits) = snapshot.pools.get(pool).map(|pool| &pool.limits) else {
+        return false;
+    };
     let usage = snapshot.pool_usage(pool);
     limits.iter().all(|(name, limit)| usage.get(name.as_str()) <= limit)
 }

@@ -52,7 +52,10 @@ impl Provisioner {
                 return;
             }
             // Claims without an instance have no size yet: what they will hold cannot be counted.
-            self.ctx.index.until(|view| view.synced && view.unlaunched.is_empty()).await;
+            self.ctx
+                .index
+                .until(|view| view.synced && view.unlaunched.is_empty())
+                .await;
             let pods_left = self.round().await;
             look_again = pods_left.then(|| Instant::now() + LOOK_AGAIN);
         }

@@ -17,7 +17,9 @@ pub fn generate_name(pool: &str) -> String {
 /// A name that nobody has yet, as far as we know.
 pub fn fresh(generate_name: &str, random: &mut impl Rng, taken: impl Fn(&str) -> bool) -> String {
     loop {
-        let suffix: String = (0..SUFFIX).map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())])).collect();
+        let suffix: String = (0..SUFFIX)
+            .map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())]))
+            .collect();
         let name = format!("{generate_name}{suffix}");
         if !taken(&name) {
             return name;

@@ -8,7 +8,10 @@ use crate::outbox::{About, Notice};
 
 pub fn nominated(pod: &Pod, claim: Option<&str>, node: Option<&str>) -> Notice {
     let parts = [("nodeclaim", claim), ("node", node)];
-    let places: Vec<_> = parts.iter().filter_map(|(kind, name)| name.map(|name| format!("{kind}/{name}"))).collect();
+    let places: Vec<_> = parts
+        .iter()
+        .filter_map(|(kind, name)| name.map(|name| format!("{kind}/{name}")))
+        .collect();
     let message = format!("Pod should schedule on: {}", places.join(", "));
     Notice::normal("Nominated", About::pod(pod), message).at_most(5, 10)
 }
@@ -26,7 +29,10 @@ mod tests {
     #[test]
     fn a_nomination_names_what_there_is() {
         let text = |claim, node| nominated(&pod("p"), claim, node).message;
-        assert_eq!(text(Some("a"), Some("b")), "Pod should schedule on: nodeclaim/a, node/b");
+        assert_eq!(
+            text(Some("a"), Some("b")),
+            "Pod should schedule on: nodeclaim/a, node/b"
+        );
         assert_eq!(text(Some("a"), None), "Pod should schedule on: nodeclaim/a");
     }
 }

@@ -28,7 +28,9 @@ pub struct Failures<K> {
 
 impl<K> Default for Failures<K> {
     fn default() -> Self {
-        Self { counts: BTreeMap::new() }
+        Self {
+            counts: BTreeMap::new(),
+        }
     }
 }
 

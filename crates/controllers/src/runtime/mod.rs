@@ -70,7 +70,10 @@ mod tests {
 
     #[test]
     fn the_sooner_action_wins() {
-        let (short, long) = (Action::After(Duration::from_secs(1)), Action::After(Duration::from_secs(2)));
+        let (short, long) = (
+            Action::After(Duration::from_secs(1)),
+            Action::After(Duration::from_secs(2)),
+        );
         assert_eq!(long.sooner(short), short);
         assert_eq!(long.sooner(Action::AwaitChange), long);
         assert_eq!(Action::AwaitChange.sooner(Action::AwaitChange), Action::AwaitChange);

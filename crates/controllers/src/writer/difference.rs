@@ -37,14 +37,26 @@ mod tests {
     #[test]
     fn only_what_differs_travels() {
         check(json!({"a": 1, "b": {"c": 2}}), json!({"a": 1, "b": {"c": 2}}), None);
-        check(json!({"a": 1, "b": {"c": 2, "d": 3}}), json!({"a": 1, "b": {"c": 4, "d": 3}}), Some(json!({"b": {"c": 4}})));
-        check(json!({"a": {"b": 1}, "c": 2}), json!({"c": 2}), Some(json!({"a": null})));
+        check(
+            json!({"a": 1, "b": {"c": 2, "d": 3}}),
+            json!({"a": 1, "b": {"c": 4, "d": 3}}),
+            Some(json!({"b": {"c": 4}})),
+        );
+        check(
+            json!({"a": {"b": 1}, "c": 2}),
+            json!({"c": 2}),
+            Some(json!({"a": null})),
+        );
         check(json!({}), json!({"a": {"b": [1]}}), Some(json!({"a": {"b": [1]}})));
     }
 
     #[test]
     fn lists_are_replaced_whole() {
-        check(json!({"a": [1, 2]}), json!({"a": [1, 2, 3]}), Some(json!({"a": [1, 2, 3]})));
+        check(
+            json!({"a": [1, 2]}),
+            json!({"a": [1, 2, 3]}),
+            Some(json!({"a": [1, 2, 3]})),
+        );
         check(json!({"a": [1]}), json!({"a": []}), Some(json!({"a": []})));
     }
 }

@@ -145,10 +145,12 @@ impl Writer {
     /// Deletes a pod past every budget.
     pub async fn delete_pod(&self, pod: &PodKey, uid: &PodUid, grace_secs: u32) -> Result<(), ApiError> {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
-        let params = DeleteParams::default().grace_period(grace_secs).preconditions(Preconditions {
-            uid: Some(uid.to_string()),
-            resource_version: None,
-        });
+        let params = DeleteParams::default()
+            .grace_period(grace_secs)
+            .preconditions(Preconditions {
+                uid: Some(uid.to_string()),
+                resource_version: None,
+            });
         match answer("delete", &pod.to_string(), api.delete(&pod.name, &params)).await {
             Ok(answer) => {
                 if let Some(deleting) = answer.left() {
@@ -163,10 +165,16 @@ impl Writer {
     /// Creates an object that the index does not hold.
     pub async fn post<K>(&self, namespace: &str, object: &K) -> Result<(), ApiError>
     where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize + Clone + Debug + serde::de::DeserializeOwned,
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Serialize
+            + Clone
+            + Debug
+            + serde::de::DeserializeOwned,
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
-        answer("create", &object.name_any(), api.create(&PostParams::default(), object)).await.map(|_| ())
+        answer("create", &object.name_any(), api.create(&PostParams::default(), object))
+            .await
+            .map(|_| ())
     }
 }
 

@@ -13,7 +13,9 @@ pub enum Step {
     Wait,
     Evict,
     /// Out of time: past budgets and protection.
-    Delete { grace_secs: u32 },
+    Delete {
+        grace_secs: u32,
+    },
 }
 
 pub fn decide(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Step {
@@ -21,7 +23,9 @@ pub fn decide(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Step {
         return Step::Drop;
     }
     if let Some(due) = deadline.filter(|_| is_forced(pod, deadline, now)) {
-        return Step::Delete { grace_secs: grace_left(due, now) };
+        return Step::Delete {
+            grace_secs: grace_left(due, now),
+        };
     }
     if pod.is_terminating() {
         Step::Drop
@@ -56,18 +60,42 @@ mod tests {
 
     #[test]
     fn a_pod_is_asked_first_and_told_when_time_is_up() {
-        let kept = Pod { do_not_disrupt: Some(DoNotDisrupt::Always), ..pod("p") };
+        let kept = Pod {
+            do_not_disrupt: Some(DoNotDisrupt::Always),
+            ..pod("p")
+        };
         // LC-Q3
         check(pod("p"), None, Step::Evict);
         check(pod("p"), Some(1_000), Step::Evict);
         check(kept.clone(), None, Step::Wait);
-        check(Pod { deletion: Some(at(120)), ..pod("p") }, None, Step::Drop);
-        check(Pod { phase: PodPhase::Failed, ..pod("p") }, Some(0), Step::Drop);
+        check(
+            Pod {
+                deletion: Some(at(120)),
+                ..pod("p")
+            },
+            None,
+            Step::Drop,
+        );
+        check(
+            Pod {
+                phase: PodPhase::Failed,
+                ..pod("p")
+            },
+            Some(0),
+            Step::Drop,
+        );
         // LC-Q8
         check(kept, Some(110), Step::Delete { grace_secs: 10 });
         // LC-Q12
         check(pod("p"), Some(50), Step::Delete { grace_secs: 1 });
         // LC-N23
-        check(Pod { deletion: Some(at(500)), ..pod("p") }, Some(130), Step::Delete { grace_secs: 30 });
+        check(
+            Pod {
+                deletion: Some(at(500)),
+                ..pod("p")
+            },
+            Some(130),
+            Step::Delete { grace_secs: 30 },
+        );
     }
 }

@@ -52,7 +52,9 @@ impl Evictions {
         let mut entries = self.entries.lock();
         match entries.get_mut(&victim) {
             Some(entry) => {
-                let Some(sooner) = deadline.filter(|new| entry.deadline.is_none_or(|old| *new < old)) else { return };
+                let Some(sooner) = deadline.filter(|new| entry.deadline.is_none_or(|old| *new < old)) else {
+                    return;
+                };
                 entry.deadline = Some(sooner);
             }
             None => {
@@ -107,7 +109,10 @@ mod tests {
         }
         assert_eq!(wakes, 2, "a wake for the entry and one for its deadline");
 
-        let namesake = Pod { uid: "other".into(), ..victim.clone() };
+        let namesake = Pod {
+            uid: "other".into(),
+            ..victim.clone()
+        };
         assert!(!evictions.holds(&namesake));
         evictions.remove(&Victim::of(&victim));
         assert!(!evictions.holds(&victim));

@@ -102,10 +102,19 @@ impl EvictionQueue {
         let Some(instance) = view.nodes.named(node).and_then(|node| instance_under(node)) else {
             return String::new();
         };
-        let [claim] = view.claims_of(instance)[..] else { return String::new() };
-        let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+        let [claim] = view.claims_of(instance)[..] else {
+            return String::new();
+        };
+        let listed = claim
+            .status
+            .as_ref()
+            .and_then(|status| status.conditions.as_deref())
+            .unwrap_or_default();
         let found = conditions::find(listed, condition::DISRUPTION_REASON);
-        found.map_or_else(|| "Forceful Termination".to_owned(), |condition| condition.reason.clone())
+        found.map_or_else(
+            || "Forceful Termination".to_owned(),
+            |condition| condition.reason.clone(),
+        )
     }
 }
 
@@ -144,7 +153,8 @@ impl Reconcile for EvictionQueue {
                 return Err(EvictionError::Protected { pod });
             }
             Step::Evict => self.evict(victim, pod, &entry.node).await?,
-            Step::Delete { grace_secs } => match self.ctx.writer.delete_pod(&victim.pod, &victim.uid, grace_secs).await {
+            Step::Delete { grace_secs } => match self.ctx.writer.delete_pod(&victim.pod, &victim.uid, grace_secs).await
+            {
                 Ok(()) => self.ctx.outbox.publish(notices::disrupted(pod, grace_secs)),
                 Err(error) if matches!(error.failure, ApiFailure::NotFound | ApiFailure::Conflict) => {}
                 Err(error) => return Err(error.into()),

@@ -74,7 +74,10 @@ async fn terminate(ctx: &Ctx, view: &View, volumes: Volumes) -> Result<Action, S
             // Written before the call: whoever sees the machine from now on must not count on it.
             note(ctx, view, Noted::Terminating(volumes)).await?;
             let action = "terminate an instance";
-            ctx.cloud.terminate(&ProviderId::from(id)).await.map_err(|cause| CloudError { action, cause })?
+            ctx.cloud
+                .terminate(&ProviderId::from(id))
+                .await
+                .map_err(|cause| CloudError { action, cause })?
         }
     };
     match gone {
@@ -87,7 +90,11 @@ async fn release(ctx: &Ctx, view: &View) -> Result<Action, StepError> {
     let node = &view.node;
     ctx.writer.update(&**node, &released(&**node)).await?;
     let lived = created_at(&**node).map(|born| ctx.clock.now().duration_since(born).unsigned_abs());
-    ctx.metrics.claims.node_terminated(pool_of(&**node), label(&**node, labels::ZONE), lived.unwrap_or_default());
+    ctx.metrics.claims.node_terminated(
+        pool_of(&**node),
+        label(&**node, labels::ZONE),
+        lived.unwrap_or_default(),
+    );
     info!(Node = %node.name_any(), "deleted node");
     Ok(Action::AwaitChange)
 }
@@ -116,7 +123,9 @@ enum Noted {
 
 /// One patch for all that this pass found out.
 async fn note(ctx: &Ctx, view: &View, noted: Noted) -> Result<(), StepError> {
-    let Some(Owner { claim, .. }) = &view.owner else { return Ok(()) };
+    let Some(Owner { claim, .. }) = &view.owner else {
+        return Ok(());
+    };
     let now = ctx.clock.now();
     let mut draft = Draft::of(claim, now);
     let conditions = &mut draft.conditions;
@@ -135,7 +144,10 @@ async fn note(ctx: &Ctx, view: &View, noted: Noted) -> Result<(), StepError> {
             match volumes {
                 Volumes::Detached => conditions.set_true(condition::VOLUMES_DETACHED, now),
                 Volumes::GivenUp => {
-                    let (reason, message) = ("TerminationGracePeriodElapsed", "volumes were still attached at the deadline");
+                    let (reason, message) = (
+                        "TerminationGracePeriodElapsed",
+                        "volumes were still attached at the deadline",
+                    );
                     conditions.set_false(condition::VOLUMES_DETACHED, reason, message, now)
                 }
             };

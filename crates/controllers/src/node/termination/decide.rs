@@ -55,7 +55,10 @@ pub fn decide(view: &View, now: Timestamp) -> Step {
         Drained::Done => {}
         Drained::NotBegun => return Step::Linger(SHORTEST_DRAIN),
         Drained::Since(start) => {
-            let left = start.saturating_add(SHORTEST_DRAIN).unwrap_or(Timestamp::MAX).duration_since(now);
+            let left = start
+                .saturating_add(SHORTEST_DRAIN)
+                .unwrap_or(Timestamp::MAX)
+                .duration_since(now);
             if left.is_positive() {
                 return Step::Linger(left);
             }
@@ -88,7 +91,10 @@ mod tests {
     fn owner(deleting: bool, drained: Drained) -> Option<Owner> {
         let mut claim = NodeClaim::default();
         claim.metadata.deletion_timestamp = deleting.then_some(Time(at(0)));
-        Some(Owner { claim: Arc::new(claim), drained })
+        Some(Owner {
+            claim: Arc::new(claim),
+            drained,
+        })
     }
 
     fn view() -> View {
@@ -104,7 +110,10 @@ mod tests {
     }
 
     fn running() -> Vec<Arc<Pod>> {
-        vec![Arc::new(Pod { node: Some("n".into()), ..pod("p") })]
+        vec![Arc::new(Pod {
+            node: Some("n".into()),
+            ..pod("p")
+        })]
     }
 
     #[track_caller]
@@ -115,28 +124,75 @@ mod tests {
     #[test]
     fn the_claim_goes_with_its_node() {
         // LC-N4
-        check(View { owner: owner(false, Drained::NotBegun), ..view() }, Step::DeleteClaim);
+        check(
+            View {
+                owner: owner(false, Drained::NotBegun),
+                ..view()
+            },
+            Step::DeleteClaim,
+        );
         // LC-N2
         check(View { owner: None, ..view() }, Step::Release);
-        check(View { owner: None, marked: false, ..view() }, Step::Mark);
+        check(
+            View {
+                owner: None,
+                marked: false,
+                ..view()
+            },
+            Step::Mark,
+        );
     }
 
     #[test]
     fn a_vanished_node_is_released_at_once_and_a_ready_one_is_drained() {
         // LC-N16
-        check(View { vanished: true, pods: running(), ..view() }, Step::Release);
+        check(
+            View {
+                vanished: true,
+                pods: running(),
+                ..view()
+            },
+            Step::Release,
+        );
         // LC-N17
-        assert!(matches!(decide(&View { pods: running(), ..view() }, at(100)), Step::Drain(_)));
+        assert!(matches!(
+            decide(
+                &View {
+                    pods: running(),
+                    ..view()
+                },
+                at(100)
+            ),
+            Step::Drain(_)
+        ));
     }
 
     /// LC-N24, LC-N1.
     #[test]
     fn even_an_empty_node_lingers() {
         let five = SignedDuration::from_secs(5);
-        check(View { owner: owner(true, Drained::NotBegun), ..view() }, Step::Linger(five));
+        check(
+            View {
+                owner: owner(true, Drained::NotBegun),
+                ..view()
+            },
+            Step::Linger(five),
+        );
         let three = SignedDuration::from_secs(3);
-        check(View { owner: owner(true, Drained::Since(at(98))), ..view() }, Step::Linger(three));
-        check(View { owner: owner(true, Drained::Since(at(95))), ..view() }, Step::Terminate(Volumes::Detached));
+        check(
+            View {
+                owner: owner(true, Drained::Since(at(98))),
+                ..view()
+            },
+            Step::Linger(three),
+        );
+        check(
+            View {
+                owner: owner(true, Drained::Since(at(95))),
+                ..view()
+            },
+            Step::Terminate(Volumes::Detached),
+        );
         check(view(), Step::Terminate(Volumes::Detached));
     }
 
@@ -144,9 +200,29 @@ mod tests {
     fn volumes_hold_the_instance_until_the_deadline() {
         let attached = vec!["va".to_owned()];
         // LC-N25
-        check(View { attached: attached.clone(), ..view() }, Step::AwaitVolumes(attached.clone()));
-        check(View { attached: attached.clone(), deadline: Some(at(101)), ..view() }, Step::AwaitVolumes(attached.clone()));
+        check(
+            View {
+                attached: attached.clone(),
+                ..view()
+            },
+            Step::AwaitVolumes(attached.clone()),
+        );
+        check(
+            View {
+                attached: attached.clone(),
+                deadline: Some(at(101)),
+                ..view()
+            },
+            Step::AwaitVolumes(attached.clone()),
+        );
         // LC-N27
-        check(View { attached, deadline: Some(at(99)), ..view() }, Step::Terminate(Volumes::GivenUp));
+        check(
+            View {
+                attached,
+                deadline: Some(at(99)),
+                ..view()
+            },
+            Step::Terminate(Volumes::GivenUp),
+        );
     }
 }

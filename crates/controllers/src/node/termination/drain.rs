@@ -23,7 +23,9 @@ pub fn plan(pods: &[Arc<Pod>], deadline: Option<Timestamp>, now: Timestamp) -> D
     let waiting: Vec<_> = pods.iter().filter(|pod| pod.is_waiting_eviction(now)).collect();
     let (force, graceful): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(|pod| is_forced(pod, deadline, now));
     let current = graceful.iter().map(|pod| tier(pod)).min();
-    let next = graceful.into_iter().filter(|pod| Some(tier(pod)) == current && pod.is_evictable(now));
+    let next = graceful
+        .into_iter()
+        .filter(|pod| Some(tier(pod)) == current && pod.is_evictable(now));
     Drain {
         evict: next.cloned().collect(),
         force: force.into_iter().cloned().collect(),
@@ -36,7 +38,11 @@ pub fn is_forced(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> bool
     let Some(deadline) = deadline else { return false };
     match pod.deletion {
         Some(due) => due > deadline,
-        None => now > deadline.saturating_sub(pod.shape.termination_grace).unwrap_or(Timestamp::MIN),
+        None => {
+            now > deadline
+                .saturating_sub(pod.shape.termination_grace)
+                .unwrap_or(Timestamp::MIN)
+        }
     }
 }
 
@@ -63,7 +69,11 @@ mod tests {
         let pod = pod(name);
         let mut shape = (*pod.shape).clone();
         change(&mut shape);
-        Pod { shape: Arc::new(shape), node: Some("n".into()), ..pod }
+        Pod {
+            shape: Arc::new(shape),
+            node: Some("n".into()),
+            ..pod
+        }
     }
 
     fn plain(name: &str) -> Pod {
@@ -75,7 +85,10 @@ mod tests {
     }
 
     fn daemon(pod: Pod) -> Pod {
-        Pod { owner: PodOwner::DaemonSet, ..pod }
+        Pod {
+            owner: PodOwner::DaemonSet,
+            ..pod
+        }
     }
 
     /// The plan at second 100 as names: forced, evicted, number waiting.
@@ -84,11 +97,14 @@ mod tests {
         let pods: Vec<_> = pods.into_iter().map(Arc::new).collect();
         let drain = plan(&pods, deadline.map(at), at(100));
         let names = |pods: &[Arc<Pod>]| pods.iter().map(|pod| pod.key.name.to_string()).collect::<Vec<_>>();
-        assert_eq!((names(&drain.force), names(&drain.evict), drain.waiting), (
-            force.iter().map(ToString::to_string).collect(),
-            evict.iter().map(ToString::to_string).collect(),
-            waiting,
-        ));
+        assert_eq!(
+            (names(&drain.force), names(&drain.evict), drain.waiting),
+            (
+                force.iter().map(ToString::to_string).collect(),
+                evict.iter().map(ToString::to_string).collect(),
+                waiting,
+            )
+        );
     }
 
     /// LC-N12, LC-N13.
@@ -100,34 +116,60 @@ mod tests {
             let name = pods[0].key.name.to_string();
             check(pods, None, &[], &[&name], 4 - first);
         }
-        let terminating = Pod { deletion: Some(at(110)), ..plain("a") };
+        let terminating = Pod {
+            deletion: Some(at(110)),
+            ..plain("a")
+        };
         check(vec![terminating, daemon(plain("b"))], None, &[], &[], 2);
     }
 
     #[test]
     fn who_will_not_leave_is_not_waited_for() {
         // LC-N7, LC-N10, LC-N14, LC-N18
-        let tolerant = shaped("t", |shape| shape.tolerations = vec![Toleration::of_key(Taint::disrupted().key)]);
-        let done = Pod { phase: PodPhase::Succeeded, ..plain("done") };
-        let mirror = Pod { owner: PodOwner::Node, ..plain("mirror") };
-        let stuck = Pod { deletion: Some(at(39)), ..plain("stuck") };
+        let tolerant = shaped("t", |shape| {
+            shape.tolerations = vec![Toleration::of_key(Taint::disrupted().key)]
+        });
+        let done = Pod {
+            phase: PodPhase::Succeeded,
+            ..plain("done")
+        };
+        let mirror = Pod {
+            owner: PodOwner::Node,
+            ..plain("mirror")
+        };
+        let stuck = Pod {
+            deletion: Some(at(39)),
+            ..plain("stuck")
+        };
         check(vec![tolerant, done, mirror, stuck], None, &[], &[], 0);
     }
 
     #[test]
     fn who_may_not_be_disturbed_is_waited_for() {
         // LC-N8, LC-N9, LC-N28
-        let kept = Pod { do_not_disrupt: Some(DoNotDisrupt::Always), ..plain("kept") };
+        let kept = Pod {
+            do_not_disrupt: Some(DoNotDisrupt::Always),
+            ..plain("kept")
+        };
         let timed = Pod {
             do_not_disrupt: Some(DoNotDisrupt::For(SignedDuration::from_secs(60))),
             started: Some(at(40)),
             ..plain("timed")
         };
-        let ownerless = Pod { owner: PodOwner::Nobody, ..plain("ownerless") };
+        let ownerless = Pod {
+            owner: PodOwner::Nobody,
+            ..plain("ownerless")
+        };
         let unschedulable = shaped("unschedulable", |shape| {
             shape.tolerations = vec![Toleration::of_key("node.kubernetes.io/unschedulable")];
         });
-        check(vec![kept, timed, ownerless, unschedulable], None, &[], &["timed", "ownerless", "unschedulable"], 4);
+        check(
+            vec![kept, timed, ownerless, unschedulable],
+            None,
+            &[],
+            &["timed", "ownerless", "unschedulable"],
+            4,
+        );
     }
 
     #[test]
@@ -135,18 +177,48 @@ mod tests {
         let graceful = |pod: Pod, secs: i64| {
             let mut shape = (*pod.shape).clone();
             shape.termination_grace = SignedDuration::from_secs(secs);
-            Pod { shape: Arc::new(shape), ..pod }
+            Pod {
+                shape: Arc::new(shape),
+                ..pod
+            }
         };
-        let kept = Pod { do_not_disrupt: Some(DoNotDisrupt::Always), ..graceful(plain("kept"), 300) };
+        let kept = Pod {
+            do_not_disrupt: Some(DoNotDisrupt::Always),
+            ..graceful(plain("kept"), 300)
+        };
         // LC-N20: the grace of the pod is longer than what is left.
         check(vec![kept], Some(399), &["kept"], &[], 1);
         // LC-N22
         check(vec![graceful(plain("a"), 60)], Some(160), &[], &["a"], 1);
         check(vec![graceful(plain("a"), 60)], Some(159), &["a"], &[], 1);
         // LC-N21
-        check(vec![graceful(plain("a"), 1), graceful(critical("c"), 300)], Some(200), &["c"], &["a"], 2);
+        check(
+            vec![graceful(plain("a"), 1), graceful(critical("c"), 300)],
+            Some(200),
+            &["c"],
+            &["a"],
+            2,
+        );
         // LC-N23
-        check(vec![Pod { deletion: Some(at(300)), ..plain("slow") }], Some(200), &["slow"], &[], 1);
-        check(vec![Pod { deletion: Some(at(150)), ..plain("in-time") }], Some(200), &[], &[], 1);
+        check(
+            vec![Pod {
+                deletion: Some(at(300)),
+                ..plain("slow")
+            }],
+            Some(200),
+            &["slow"],
+            &[],
+            1,
+        );
+        check(
+            vec![Pod {
+                deletion: Some(at(150)),
+                ..plain("in-time")
+            }],
+            Some(200),
+            &[],
+            &[],
+            1,
+        );
     }
 }

@@ -19,6 +19,14 @@ pub fn failed_draining(about: About, why: &str) -> Notice {
 pub fn awaiting_volumes(node: &Node, attached: &[String]) -> Notice {
     let named = attached.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
     let more = attached.len().saturating_sub(5);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Notice::normal("AwaitingVolumeDetachment", about_node(node), format!("Awaiting deletion of bound volumeattachments ({named}{rest})"))
+    let rest = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    Notice::normal(
+        "AwaitingVolumeDetachment",
+        about_node(node),
+        format!("Awaiting deletion of bound volumeattachments ({named}{rest})"),
+    )
 }

@@ -51,7 +51,9 @@ pub struct View {
 /// `None` for a node that is not ours to take down.
 pub async fn observe(ctx: &Ctx, served: &Served, name: &NodeName) -> Result<Option<View>, CloudError> {
     let view = ctx.index.view();
-    let Some(node) = view.nodes.named(name.as_str()) else { return Ok(None) };
+    let Some(node) = view.nodes.named(name.as_str()) else {
+        return Ok(None);
+    };
     if !is_deleting(&**node) || !is_held(&**node) || !served.node(node) {
         return Ok(None);
     }
@@ -74,14 +76,20 @@ pub async fn observe(ctx: &Ctx, served: &Served, name: &NodeName) -> Result<Opti
 }
 
 async fn is_gone(ctx: &Ctx, node: &Node) -> Result<bool, CloudError> {
-    let Some(id) = instance_under(node) else { return Ok(false) };
+    let Some(id) = instance_under(node) else {
+        return Ok(false);
+    };
     let found = ctx.cloud.instance(&ProviderId::from(id)).await;
     let action = "look an instance up";
     Ok(found.map_err(|cause| CloudError { action, cause })?.is_none())
 }
 
 fn drained(claim: &NodeClaim) -> Drained {
-    let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let listed = claim
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_deref())
+        .unwrap_or_default();
     match conditions::find(listed, condition::DRAINED) {
         None => Drained::NotBegun,
         Some(found) if found.status == conditions::TRUE => Drained::Done,
@@ -103,17 +111,26 @@ fn deadline(claim: &NodeClaim) -> Option<Timestamp> {
 
 /// Nothing new comes here: the taint keeps pods away, the label load balancers.
 pub fn is_marked(node: &Node) -> bool {
-    let tainted = taints_of(node).iter().any(|taint| taint.key == labels::taints::DISRUPTED && taint.effect == "NoSchedule");
+    let tainted = taints_of(node)
+        .iter()
+        .any(|taint| taint.key == labels::taints::DISRUPTED && taint.effect == "NoSchedule");
     tainted && !label(node, super::act::EXCLUDE_FROM_BALANCERS).is_empty()
 }
 
 /// Attachments of volumes that no pod keeps here. A pod that is not drained keeps its volumes, and we do not wait for
 /// what will not happen.
 fn attached(view: &state::View, node: &NodeName, pods: &[Arc<Pod>], now: Timestamp) -> Vec<String> {
-    let kept: BTreeSet<String> = pods.iter().filter(|pod| stays(pod, now)).flat_map(|pod| volumes_of(view, pod)).collect();
+    let kept: BTreeSet<String> = pods
+        .iter()
+        .filter(|pod| stays(pod, now))
+        .flat_map(|pod| volumes_of(view, pod))
+        .collect();
     let waited_for = |volume: &Option<String>| volume.as_ref().is_some_and(|name| !kept.contains(name));
     let attachments = view.attachments_to(node.as_str()).into_iter();
-    attachments.filter(|attachment| waited_for(&attachment.spec.source.persistent_volume_name)).map(|a| a.name_any()).collect()
+    attachments
+        .filter(|attachment| waited_for(&attachment.spec.source.persistent_volume_name))
+        .map(|a| a.name_any())
+        .collect()
 }
 
 /// A drain neither evicts it nor waits for it.
@@ -127,6 +144,13 @@ fn volumes_of(view: &state::View, pod: &Pod) -> Vec<String> {
         PodVolume::Ephemeral { volume, .. } => format!("{}-{volume}", pod.key.name),
     };
     let claims = pod.shape.volumes.iter().map(claim);
-    let bound = |name: String| view.volume_claims.get(&ObjectKey::new(&pod.key.namespace, &name))?.spec.as_ref()?.volume_name.clone();
+    let bound = |name: String| {
+        view.volume_claims
+            .get(&ObjectKey::new(&pod.key.namespace, &name))?
+            .spec
+            .as_ref()?
+            .volume_name
+            .clone()
+    };
     claims.filter_map(bound).collect()
 }

@@ -23,7 +23,9 @@ pub struct Consolidatable {
 
 impl Consolidatable {
     pub fn new(ctx: &Ctx) -> Self {
-        Self { ctx: ctx.of(Self::NAME) }
+        Self {
+            ctx: ctx.of(Self::NAME),
+        }
     }
 }
 
@@ -38,7 +40,11 @@ impl Reconcile for Consolidatable {
         match event {
             Event::Claim(change) if change.new.is_some() => add((&*change.key.name).into()),
             Event::Pool(change) => {
-                for claim in view.claims.values().filter(|claim| pool_of(&***claim) == &*change.key.name) {
+                for claim in view
+                    .claims
+                    .values()
+                    .filter(|claim| pool_of(&***claim) == &*change.key.name)
+                {
                     add(claim.metadata.name.as_deref().unwrap_or_default().into());
                 }
             }
@@ -49,7 +55,8 @@ impl Reconcile for Consolidatable {
     async fn reconcile(&self, name: &ClaimName) -> Result<Action, StepError> {
         let view = self.ctx.index.view();
         let machine = view.snapshot.nodes.get(&NodeKey::Claim(name.clone()));
-        let (Some(facts), Some(claim)) = (machine.and_then(|m| m.claim.as_ref()), view.claims.named(name.as_str())) else {
+        let (Some(facts), Some(claim)) = (machine.and_then(|m| m.claim.as_ref()), view.claims.named(name.as_str()))
+        else {
             return Ok(Action::AwaitChange);
         };
         let Some(pool) = facts.pool.as_ref().and_then(|pool| view.snapshot.pools.get(pool)) else {

@@ -15,7 +15,11 @@ pub fn decide(claim: &Claim, now: Timestamp) -> Step {
         return Step::Keep;
     };
     let due = claim.created.saturating_add(age).unwrap_or(Timestamp::MAX);
-    if due <= now { Step::Expire } else { Step::CheckAgain(due.duration_since(now)) }
+    if due <= now {
+        Step::Expire
+    } else {
+        Step::CheckAgain(due.duration_since(now))
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,9 @@ pub struct Expiration {
 
 impl Expiration {
     pub fn new(ctx: &Ctx) -> Self {
-        Self { ctx: ctx.of(Self::NAME) }
+        Self {
+            ctx: ctx.of(Self::NAME),
+        }
     }
 }
 
@@ -50,7 +52,8 @@ impl Reconcile for Expiration {
     async fn reconcile(&self, name: &ClaimName) -> Result<Action, StepError> {
         let view = self.ctx.index.view();
         let machine = view.snapshot.nodes.get(&NodeKey::Claim(name.clone()));
-        let (Some(facts), Some(claim)) = (machine.and_then(|m| m.claim.as_ref()), view.claims.named(name.as_str())) else {
+        let (Some(facts), Some(claim)) = (machine.and_then(|m| m.claim.as_ref()), view.claims.named(name.as_str()))
+        else {
             return Ok(Action::AwaitChange);
         };
         match decide(facts, self.ctx.clock.now()) {

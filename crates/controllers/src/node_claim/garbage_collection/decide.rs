@@ -19,15 +19,26 @@ const FRESH: SignedDuration = SignedDuration::from_secs(30);
 /// A registered claim whose instance the cloud no longer has. A node that reports itself ready is believed more than
 /// the cloud's list; a claim that never registered is left to its deadline.
 pub fn has_lost_its_instance(claim: &NodeClaim, view: &View, alive: &BTreeSet<&ProviderId>) -> bool {
-    let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let listed = claim
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_deref())
+        .unwrap_or_default();
     let Some(id) = instance_of(claim) else { return false };
     let kubelet_lives = matches!(view.nodes_of(id)[..], [node] if is_ready(node));
-    conditions::is_true(listed, condition::REGISTERED) && !is_deleting(claim) && !alive.contains(&ProviderId::from(id)) && !kubelet_lives
+    conditions::is_true(listed, condition::REGISTERED)
+        && !is_deleting(claim)
+        && !alive.contains(&ProviderId::from(id))
+        && !kubelet_lives
 }
 
 /// An instance that no claim names and that was not launched just now for a claim that is still waiting.
 pub fn is_unclaimed(instance: &Instance, view: &View, now: Timestamp) -> bool {
-    let launching = instance.claim.as_ref().and_then(|name| view.claims.named(name.as_str())).is_some_and(|claim| may_own(claim, instance));
+    let launching = instance
+        .claim
+        .as_ref()
+        .and_then(|name| view.claims.named(name.as_str()))
+        .is_some_and(|claim| may_own(claim, instance));
     let young = now.duration_since(instance.launched) < FRESH;
     !young && !launching && view.claims_of(instance.provider_id.as_str()).is_empty()
 }
@@ -46,7 +57,10 @@ mod tests {
     use super::*;
 
     fn view(node_ready: Option<bool>, registered: bool) -> (std::sync::Arc<View>, std::sync::Arc<NodeClaim>) {
-        let index = Index::new(std::sync::Arc::default(), Served::new([("g".to_owned(), "K".to_owned())]));
+        let index = Index::new(
+            std::sync::Arc::default(),
+            Served::new([("g".to_owned(), "K".to_owned())]),
+        );
         let status = if registered { "True" } else { "Unknown" };
         let claim: NodeClaim = serde_json::from_value(json!({
             "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
@@ -78,7 +92,11 @@ mod tests {
     fn check_claim(node_ready: Option<bool>, registered: bool, instance_lives: bool, lost: bool) {
         let (view, claim) = view(node_ready, registered);
         let id = ProviderId::from("kwok://a");
-        let alive = if instance_lives { BTreeSet::from([&id]) } else { BTreeSet::new() };
+        let alive = if instance_lives {
+            BTreeSet::from([&id])
+        } else {
+            BTreeSet::new()
+        };
         assert_eq!(has_lost_its_instance(&claim, &view, &alive), lost);
     }
 
@@ -101,7 +119,10 @@ mod tests {
             labels: Labels::default(),
         };
         assert!(!is_unclaimed(&instance("kwok://a", None, 600), &view, now));
-        assert!(is_unclaimed(&instance("kwok://b", Some("c"), 600), &view, now), "its claim has another");
+        assert!(
+            is_unclaimed(&instance("kwok://b", Some("c"), 600), &view, now),
+            "its claim has another"
+        );
         assert!(!is_unclaimed(&instance("kwok://b", Some("gone"), 10), &view, now));
         assert!(is_unclaimed(&instance("kwok://b", Some("gone"), 600), &view, now));
         assert!(is_unclaimed(&instance("kwok://b", None, 600), &view, now));

@@ -28,7 +28,9 @@ pub struct GarbageCollection {
 
 impl GarbageCollection {
     pub fn new(ctx: &Ctx) -> Self {
-        Self { ctx: ctx.of(Self::NAME) }
+        Self {
+            ctx: ctx.of(Self::NAME),
+        }
     }
 
     async fn collect_instance(&self, instance: &provider::Instance) -> Result<(), StepError> {
@@ -40,7 +42,11 @@ impl GarbageCollection {
             return Ok(());
         }
         let action = "terminate an instance that nobody claims";
-        self.ctx.cloud.terminate(&instance.provider_id).await.map_err(|cause| CloudError { action, cause })?;
+        self.ctx
+            .cloud
+            .terminate(&instance.provider_id)
+            .await
+            .map_err(|cause| CloudError { action, cause })?;
         info!(provider_id = %instance.provider_id, "garbage collected cloudprovider instance");
         Ok(())
     }
@@ -68,11 +74,18 @@ impl Reconcile for GarbageCollection {
         let now = self.ctx.clock.now();
 
         let alive: BTreeSet<&ProviderId> = instances.iter().map(|instance| &instance.provider_id).collect();
-        for claim in view.claims.values().filter(|claim| decide::has_lost_its_instance(claim, &view, &alive)) {
+        for claim in view
+            .claims
+            .values()
+            .filter(|claim| decide::has_lost_its_instance(claim, &view, &alive))
+        {
             remove(&self.ctx, claim, DisruptedWhy::GarbageCollected).await?;
             info!(NodeClaim = %claim.name_any(), "garbage collected nodeclaim whose instance is gone");
         }
-        for instance in instances.iter().filter(|instance| decide::is_unclaimed(instance, &view, now)) {
+        for instance in instances
+            .iter()
+            .filter(|instance| decide::is_unclaimed(instance, &view, now))
+        {
             self.collect_instance(instance).await?;
         }
         Ok(Action::After(EVERY))

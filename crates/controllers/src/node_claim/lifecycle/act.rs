@@ -34,7 +34,11 @@ enum Launch {
 
 pub async fn bring_up(ctx: &Ctx, claim: &NodeClaim) -> Result<Action, StepError> {
     // Launching first and marking later could leave an instance that nobody owns.
-    let claim = if is_held(claim) { claim.clone() } else { ctx.writer.update(claim, &held(claim)).await? };
+    let claim = if is_held(claim) {
+        claim.clone()
+    } else {
+        ctx.writer.update(claim, &held(claim)).await?
+    };
     let mut draft = Draft::of(&claim, ctx.clock.now());
 
     let failed_launch = match launch(ctx, &mut draft).await? {
@@ -100,7 +104,9 @@ async fn launch(ctx: &Ctx, draft: &mut Draft) -> Result<Launch, StepError> {
 /// Returns the node as it is after registration.
 async fn register(ctx: &Ctx, draft: &mut Draft) -> Result<Option<Node>, StepError> {
     let view = ctx.index.view();
-    let nodes = instance_of(&draft.claim).map(|instance| view.nodes_of(instance)).unwrap_or_default();
+    let nodes = instance_of(&draft.claim)
+        .map(|instance| view.nodes_of(instance))
+        .unwrap_or_default();
     let found = registration::decide(draft, &nodes);
     let now = ctx.clock.now();
     registration::note(draft, &found, now);
@@ -129,7 +135,9 @@ async fn initialize(ctx: &Ctx, draft: &mut Draft, node: Option<Node>) -> Result<
             draft.conditions.set_true(condition::INITIALIZED, now);
         }
         (Initialization::Waiting(lack), _) => {
-            draft.conditions.set_unknown(condition::INITIALIZED, lack.reason(), &lack.to_string(), now);
+            draft
+                .conditions
+                .set_unknown(condition::INITIALIZED, lack.reason(), &lack.to_string(), now);
         }
         (Initialization::Done | Initialization::NotRegistered | Initialization::Ready, _) => {}
     }
@@ -157,10 +165,17 @@ async fn record(ctx: &Ctx, draft: Draft) -> Result<(), StepError> {
     let claim = draft.write(&ctx.writer).await?;
     let name = claim.name_any();
     let pool = pool_of(&claim);
-    let (shape, zone) = (label(&claim, api::labels::INSTANCE_TYPE), label(&claim, api::labels::ZONE));
+    let (shape, zone) = (
+        label(&claim, api::labels::INSTANCE_TYPE),
+        label(&claim, api::labels::ZONE),
+    );
     let capacity = label(&claim, api::labels::CAPACITY_TYPE);
     let instance = instance_of(&claim).unwrap_or_default();
-    let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref()).unwrap_or_default();
+    let node = claim
+        .status
+        .as_ref()
+        .and_then(|status| status.node_name.as_deref())
+        .unwrap_or_default();
     if reached[0] {
         info!(NodeClaim = %name, provider_id = instance, instance_type = shape, zone, capacity_type = capacity, "launched nodeclaim");
     }

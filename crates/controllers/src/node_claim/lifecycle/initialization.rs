@@ -72,16 +72,33 @@ fn first_lack(draft: &Draft, node: &Node) -> Option<Lack> {
     let spec = &draft.claim.spec;
     let taints = taints_of(node);
     let startup = spec.startup_taints.iter().flatten();
-    if let Some(left) = startup.into_iter().find(|taint| taints.iter().any(|here| here.key == taint.key && here.effect == taint.effect)) {
+    if let Some(left) = startup.into_iter().find(|taint| {
+        taints
+            .iter()
+            .any(|here| here.key == taint.key && here.effect == taint.effect)
+    }) {
         return Some(Lack::StartupTaint(text(left)));
     }
-    if let Some(left) = taints.iter().find(|taint| labels::taints::is_known_ephemeral(&taint.key, &taint.effect)) {
+    if let Some(left) = taints
+        .iter()
+        .find(|taint| labels::taints::is_known_ephemeral(&taint.key, &taint.effect))
+    {
         return Some(Lack::EphemeralTaint(text(left)));
     }
-    let requested = spec.resources.iter().flat_map(|resources| &resources.requests).flatten();
+    let requested = spec
+        .resources
+        .iter()
+        .flat_map(|resources| &resources.requests)
+        .flatten();
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
-    let offered = |name: &str| allocatable.and_then(|amounts| amounts.get(name)).is_some_and(|amount| is_positive(&amount.0));
-    let missing = requested.into_iter().find(|(name, amount)| is_positive(&amount.0) && !offered(name));
+    let offered = |name: &str| {
+        allocatable
+            .and_then(|amounts| amounts.get(name))
+            .is_some_and(|amount| is_positive(&amount.0))
+    };
+    let missing = requested
+        .into_iter()
+        .find(|(name, amount)| is_positive(&amount.0) && !offered(name));
     missing.map(|(name, _)| Lack::Resource(name.clone()))
 }
 
@@ -139,13 +156,31 @@ mod tests {
         let startup = json!({"startupTaints": [{"key": "boot", "effect": "NoSchedule"}]});
         check(json!({}), json!([]), "True", Ready);
         check(json!({}), json!([]), "False", Waiting(Lack::Readiness));
-        check(gpu("1"), json!([]), "True", Waiting(Lack::Resource("example.com/gpu".into())));
+        check(
+            gpu("1"),
+            json!([]),
+            "True",
+            Waiting(Lack::Resource("example.com/gpu".into())),
+        );
         check(gpu("0"), json!([]), "True", Ready);
-        check(startup.clone(), json!([{"key": "boot", "effect": "NoSchedule"}]), "True", Waiting(Lack::StartupTaint("boot:NoSchedule".into())));
+        check(
+            startup.clone(),
+            json!([{"key": "boot", "effect": "NoSchedule"}]),
+            "True",
+            Waiting(Lack::StartupTaint("boot:NoSchedule".into())),
+        );
         check(startup, json!([{"key": "boot", "effect": "NoExecute"}]), "True", Ready);
-        for (key, effect) in [("node.kubernetes.io/not-ready", "NoExecute"), ("readiness.k8s.io/cni", "NoSchedule")] {
+        for (key, effect) in [
+            ("node.kubernetes.io/not-ready", "NoExecute"),
+            ("readiness.k8s.io/cni", "NoSchedule"),
+        ] {
             let lack = Lack::EphemeralTaint(format!("{key}:{effect}"));
-            check(json!({}), json!([{"key": key, "effect": effect}]), "True", Waiting(lack));
+            check(
+                json!({}),
+                json!([{"key": key, "effect": effect}]),
+                "True",
+                Waiting(lack),
+            );
         }
     }
 

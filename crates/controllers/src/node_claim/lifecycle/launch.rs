@@ -35,7 +35,9 @@ pub fn record(draft: &mut Draft, launched: Launched, now: Timestamp) {
     let mut labels = plain(launched.labels);
     labels.append(meta.labels.get_or_insert_default());
     meta.labels = Some(labels);
-    meta.annotations.get_or_insert_default().extend(plain(launched.annotations));
+    meta.annotations
+        .get_or_insert_default()
+        .extend(plain(launched.annotations));
 
     let status = draft.status();
     status.provider_id = Some(launched.provider_id.to_string());
@@ -53,16 +55,23 @@ pub fn record_failure(draft: &mut Draft, cause: &ProviderError, now: Timestamp) 
         }
     };
     let message = cut(&chain(cause).to_string(), LONGEST_MESSAGE);
-    draft.conditions.set_unknown(condition::LAUNCHED, &reason, &message, now);
+    draft
+        .conditions
+        .set_unknown(condition::LAUNCHED, &reason, &message, now);
 }
 
 fn plain(labels: Labels) -> BTreeMap<String, String> {
-    labels.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    labels
+        .into_iter()
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .collect()
 }
 
 fn quantities(resources: &Resources) -> Quantities {
     let present = resources.iter().filter(|(_, amount)| !amount.is_zero());
-    present.map(|(name, amount)| (name.to_string(), Quantity(amount.to_string()))).collect()
+    present
+        .map(|(name, amount)| (name.to_string(), Quantity(amount.to_string())))
+        .collect()
 }
 
 #[cfg(test)]
@@ -92,14 +101,28 @@ mod tests {
     #[test]
     fn a_launch_is_recorded_and_the_claims_labels_win() {
         let mut draft = draft(&[("team", "blue"), ("zone", "mine")]);
-        record(&mut draft, launched(&[("zone", "theirs"), ("type", "m5.large")]), Timestamp::UNIX_EPOCH);
+        record(
+            &mut draft,
+            launched(&[("zone", "theirs"), ("type", "m5.large")]),
+            Timestamp::UNIX_EPOCH,
+        );
         assert!(draft.reaches(condition::LAUNCHED));
         let labels = draft.claim.metadata.labels.clone().expect("labels are there");
-        assert_eq!(labels.into_iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(), ["team=blue", "type=m5.large", "zone=mine"]);
+        assert_eq!(
+            labels.into_iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(),
+            ["team=blue", "type=m5.large", "zone=mine"]
+        );
         let status = draft.status();
         assert_eq!(status.provider_id.as_deref(), Some("kwok://a"));
-        assert_eq!(status.capacity.as_ref().map(|c| c["cpu"].0.clone()), Some("4".to_owned()));
-        assert_eq!(status.allocatable.as_ref().map(BTreeMap::len), Some(0), "zero quantities are dropped");
+        assert_eq!(
+            status.capacity.as_ref().map(|c| c["cpu"].0.clone()),
+            Some("4".to_owned())
+        );
+        assert_eq!(
+            status.allocatable.as_ref().map(BTreeMap::len),
+            Some(0),
+            "zero quantities are dropped"
+        );
     }
 
     /// LC-L4: the provider's reason and message, or `LaunchFailed` and a message of bearable length.
@@ -111,12 +134,27 @@ mod tests {
             message: "no permission to launch".into(),
         };
         record_failure(&mut failed, &refused, Timestamp::UNIX_EPOCH);
-        let found = failed.conditions.get(condition::LAUNCHED).expect("the condition is there");
-        assert_eq!((&*found.status, &*found.reason, &*found.message), ("Unknown", "Unauthorized", "no permission to launch"));
+        let found = failed
+            .conditions
+            .get(condition::LAUNCHED)
+            .expect("the condition is there");
+        assert_eq!(
+            (&*found.status, &*found.reason, &*found.message),
+            ("Unknown", "Unauthorized", "no permission to launch")
+        );
 
         let mut failed = draft(&[]);
-        record_failure(&mut failed, &ProviderError::Unavailable { cause: "x".repeat(999).into() }, Timestamp::UNIX_EPOCH);
-        let found = failed.conditions.get(condition::LAUNCHED).expect("the condition is there");
+        record_failure(
+            &mut failed,
+            &ProviderError::Unavailable {
+                cause: "x".repeat(999).into(),
+            },
+            Timestamp::UNIX_EPOCH,
+        );
+        let found = failed
+            .conditions
+            .get(condition::LAUNCHED)
+            .expect("the condition is there");
         assert_eq!((&*found.reason, found.message.len()), ("LaunchFailed", 303));
     }
 }

@@ -42,7 +42,9 @@ pub fn decide(conditions: &Conditions, limits: Limits, now: Timestamp) -> Livene
         return Liveness::Alive;
     }
     let due = |name, limit| {
-        let since = conditions.get(name).map_or(now, |condition| condition.last_transition_time.0);
+        let since = conditions
+            .get(name)
+            .map_or(now, |condition| condition.last_transition_time.0);
         since.saturating_add(limit).unwrap_or(Timestamp::MAX)
     };
     let registration = due(condition::REGISTERED, limits.registration);
@@ -112,6 +114,9 @@ mod tests {
         conditions.set_true(condition::LAUNCHED, at(1));
         conditions.set_false(condition::REGISTERED, "MultipleNodesFound", "", at(10));
         let limits = Limits::of(&Knobs::default());
-        assert_eq!(decide(&conditions, limits, at(16)), Liveness::CheckAgain(SignedDuration::from_mins(9)));
+        assert_eq!(
+            decide(&conditions, limits, at(16)),
+            Liveness::CheckAgain(SignedDuration::from_mins(9))
+        );
     }
 }

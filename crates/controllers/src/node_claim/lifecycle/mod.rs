@@ -34,7 +34,9 @@ pub struct Lifecycle {
 
 impl Lifecycle {
     pub fn new(ctx: &Ctx) -> Self {
-        Self { ctx: ctx.of(Self::NAME) }
+        Self {
+            ctx: ctx.of(Self::NAME),
+        }
     }
 }
 
@@ -50,7 +52,11 @@ impl Reconcile for Lifecycle {
         match event {
             Event::Claim(change) if change.new.is_some() => add((&*change.key.name).into()),
             Event::Node(change) => {
-                for instance in [&change.old, &change.new].into_iter().flatten().filter_map(|node| instance_under(node)) {
+                for instance in [&change.old, &change.new]
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|node| instance_under(node))
+                {
                     for claim in view.claims_of(instance) {
                         add(claim.metadata.name.as_deref().unwrap_or_default().into());
                     }

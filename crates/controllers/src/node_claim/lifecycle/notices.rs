@@ -16,7 +16,11 @@ pub fn launch_refused(claim: &NodeClaim, refusal: &ProviderError) -> Notice {
         ProviderError::NodeClassNotReady { .. } => "NodeClassNotReady",
         _ => "InsufficientCapacityError",
     };
-    let message = format!("NodeClaim {} event: {}", claim.name_any(), cut(&chain(refusal).to_string(), 300));
+    let message = format!(
+        "NodeClaim {} event: {}",
+        claim.name_any(),
+        cut(&chain(refusal).to_string(), 300)
+    );
     Notice::warning(reason, about_claim(claim), message)
 }
 

@@ -52,11 +52,15 @@ pub fn note(draft: &mut Draft, found: &Registration, now: Timestamp) {
     match found {
         Registration::NoNode => {
             let message = "the node has not joined the cluster yet";
-            draft.conditions.set_unknown(condition::REGISTERED, "NodeNotFound", message, now);
+            draft
+                .conditions
+                .set_unknown(condition::REGISTERED, "NodeNotFound", message, now);
         }
         Registration::SeveralNodes => {
             let message = "several nodes claim to run on the instance";
-            draft.conditions.set_false(condition::REGISTERED, "MultipleNodesFound", message, now);
+            draft
+                .conditions
+                .set_false(condition::REGISTERED, "MultipleNodesFound", message, now);
         }
         Registration::Waiting | Registration::Join { .. } | Registration::Done(_) => {}
     }
@@ -92,7 +96,9 @@ pub fn joined(claim: &NodeClaim, node: &Node) -> Node {
     joined.spec.get_or_insert_default().taints = (!taints.is_empty()).then_some(taints);
 
     let meta = &mut joined.metadata;
-    meta.annotations.get_or_insert_default().extend(claim.annotations().clone());
+    meta.annotations
+        .get_or_insert_default()
+        .extend(claim.annotations().clone());
     let labels = meta.labels.get_or_insert_default();
     labels.extend(claim.labels().clone());
     labels.insert(labels::REGISTERED.to_owned(), "true".to_owned());
@@ -153,12 +159,24 @@ mod tests {
     fn one_node_joins_and_a_missing_taint_is_noticed() {
         let bare = Arc::new(node(json!({"metadata": {"name": "a"}})));
         let found = decide(&launched(), &[&bare]);
-        assert_eq!(found, Registration::Join { node: (*bare).clone(), unmarked: true });
+        assert_eq!(
+            found,
+            Registration::Join {
+                node: (*bare).clone(),
+                unmarked: true
+            }
+        );
 
         let tainted = json!([{"key": "karpenter.sh/unregistered", "effect": "NoExecute"}]);
         let marked = Arc::new(node(json!({"metadata": {"name": "a"}, "spec": {"taints": tainted}})));
         let found = decide(&launched(), &[&marked]);
-        assert_eq!(found, Registration::Join { node: (*marked).clone(), unmarked: false });
+        assert_eq!(
+            found,
+            Registration::Join {
+                node: (*marked).clone(),
+                unmarked: false
+            }
+        );
         let joined = joined(&claim(json!({})), &marked);
         assert_eq!(taints_of(&joined), []);
         assert_eq!(label(&joined, labels::REGISTERED), "true");
@@ -167,7 +185,12 @@ mod tests {
     #[test]
     fn no_node_leaves_the_condition_unknown_and_several_make_it_false_until_one_is_left() {
         let mut draft = launched();
-        let status = |draft: &Draft| draft.conditions.get(condition::REGISTERED).map(|c| (c.status.clone(), c.reason.clone()));
+        let status = |draft: &Draft| {
+            draft
+                .conditions
+                .get(condition::REGISTERED)
+                .map(|c| (c.status.clone(), c.reason.clone()))
+        };
         let found = decide(&draft, &[]);
         note(&mut draft, &found, Timestamp::UNIX_EPOCH);
         assert_eq!(status(&draft), Some(("Unknown".into(), "NodeNotFound".into())));
@@ -183,7 +206,9 @@ mod tests {
     #[test]
     fn metadata_is_taken_from_the_claim_once() {
         let claim = claim(json!({"metadata": {"labels": {"team": "blue"}, "annotations": {"a": "claim"}}}));
-        let before = node(json!({"metadata": {"name": "n", "labels": {"team": "red", "own": "1"}, "annotations": {"a": "node"}}}));
+        let before = node(
+            json!({"metadata": {"name": "n", "labels": {"team": "red", "own": "1"}, "annotations": {"a": "node"}}}),
+        );
         let once = joined(&claim, &before);
         assert_eq!(joined(&claim, &once), once);
         assert_eq!((label(&once, "team"), label(&once, "own")), ("blue", "1"));
@@ -199,7 +224,12 @@ mod tests {
             "taints": [{"key": "gpu", "effect": "NoSchedule"}],
             "startupTaints": [{"key": "boot", "effect": "NoExecute"}],
         }}));
-        let keys = |node: &Node| taints_of(node).iter().map(|taint| taint.key.clone()).collect::<Vec<_>>();
+        let keys = |node: &Node| {
+            taints_of(node)
+                .iter()
+                .map(|taint| taint.key.clone())
+                .collect::<Vec<_>>()
+        };
         let own = json!([{"key": "gpu", "effect": "NoSchedule", "value": "own"}]);
         let plain = joined(&claim, &node(json!({"spec": {"taints": own}})));
         assert_eq!(keys(&plain), ["gpu", "boot"]);

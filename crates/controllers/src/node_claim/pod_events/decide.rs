@@ -44,7 +44,11 @@ mod tests {
     }
 
     fn bound() -> Pod {
-        Pod { node: Some("n".into()), created: at(50), ..pod("p") }
+        Pod {
+            node: Some("n".into()),
+            created: at(50),
+            ..pod("p")
+        }
     }
 
     #[track_caller]
@@ -55,8 +59,14 @@ mod tests {
     /// LC-Y4.
     #[test]
     fn coming_and_leaving_count() {
-        let done = Pod { phase: PodPhase::Succeeded, ..bound() };
-        let leaving = Pod { deletion: Some(at(70)), ..bound() };
+        let done = Pod {
+            phase: PodPhase::Succeeded,
+            ..bound()
+        };
+        let leaving = Pod {
+            deletion: Some(at(70)),
+            ..bound()
+        };
         check(Some(pod("p")), Some(bound()), true);
         check(Some(bound()), Some(bound()), false);
         check(Some(bound()), Some(done.clone()), true);
@@ -64,13 +74,27 @@ mod tests {
         check(Some(bound()), None, true);
         check(Some(leaving), None, false);
         check(Some(done), None, false);
-        check(Some(pod("p")), Some(Pod { owner: PodOwner::DaemonSet, ..bound() }), false);
+        check(
+            Some(pod("p")),
+            Some(Pod {
+                owner: PodOwner::DaemonSet,
+                ..bound()
+            }),
+            false,
+        );
     }
 
     #[test]
     fn a_restart_does_not_restart_the_waits() {
         check(None, Some(bound()), false);
-        check(None, Some(Pod { created: at(61), ..bound() }), true);
+        check(
+            None,
+            Some(Pod {
+                created: at(61),
+                ..bound()
+            }),
+            true,
+        );
         assert!(is_news(None, Some(&bound()), None));
     }
 

@@ -21,7 +21,9 @@ pub struct PodEvents {
 
 impl PodEvents {
     pub fn new(ctx: &Ctx) -> Self {
-        Self { ctx: ctx.of(Self::NAME) }
+        Self {
+            ctx: ctx.of(Self::NAME),
+        }
     }
 }
 
@@ -34,9 +36,15 @@ impl Reconcile for PodEvents {
 
     fn keys(&self, event: &Event, view: &View, add: &mut dyn FnMut(ClaimName)) {
         let Event::Pod(change) = event else { return };
-        let Some(node) = change.latest().and_then(|pod| pod.node.as_ref()) else { return };
-        let Some(machine) = view.snapshot.node_named(node) else { return };
-        let (Some(claim), NodeKey::Claim(name)) = (&machine.claim, &machine.key) else { return };
+        let Some(node) = change.latest().and_then(|pod| pod.node.as_ref()) else {
+            return;
+        };
+        let Some(machine) = view.snapshot.node_named(node) else {
+            return;
+        };
+        let (Some(claim), NodeKey::Claim(name)) = (&machine.claim, &machine.key) else {
+            return;
+        };
         if decide::is_news(change.old.as_deref(), change.new.as_deref(), claim.last_pod_event) {
             add(name.clone());
         }
@@ -48,7 +56,10 @@ impl Reconcile for PodEvents {
             return Ok(Action::AwaitChange);
         };
         let now = self.ctx.clock.now();
-        let noted = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref());
+        let noted = claim
+            .status
+            .as_ref()
+            .and_then(|status| status.last_pod_event_time.as_ref());
         if decide::is_due(noted.map(|time| time.0), now) {
             let mut stamped = NodeClaim::clone(claim);
             stamped.status.get_or_insert_default().last_pod_event_time = Some(Time(now));

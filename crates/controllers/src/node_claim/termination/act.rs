@@ -32,10 +32,14 @@ pub async fn act(ctx: &Ctx, claim: &NodeClaim, view: View, step: Step) -> Result
         Step::SetDeadline(due) => {
             let mut annotated = claim.clone();
             let annotations = annotated.metadata.annotations.get_or_insert_default();
-            annotations.insert(labels::annotations::TERMINATION_TIMESTAMP.to_owned(), notices::stamp(due));
+            annotations.insert(
+                labels::annotations::TERMINATION_TIMESTAMP.to_owned(),
+                notices::stamp(due),
+            );
             ctx.writer.update(claim, &annotated).await?;
             info!(NodeClaim = %claim.name_any(), due = %notices::stamp(due), "annotated nodeclaim");
-            ctx.outbox.publish(notices::grace_period_expiring(about_claim(claim), due));
+            ctx.outbox
+                .publish(notices::grace_period_expiring(about_claim(claim), due));
             Ok(Action::After(Duration::ZERO))
         }
         Step::DeleteNodes(nodes) => {
@@ -55,7 +59,10 @@ pub async fn act(ctx: &Ctx, claim: &NodeClaim, view: View, step: Step) -> Result
                 return Ok(Action::After(INSTANCE_POLL));
             }
             release(ctx, claim, &view).await?;
-            let took = view.deleted_at.map(|since| ctx.clock.now().duration_since(since)).unwrap_or_default();
+            let took = view
+                .deleted_at
+                .map(|since| ctx.clock.now().duration_since(since))
+                .unwrap_or_default();
             ctx.metrics.claims.instance_terminated(pool_of(claim), took);
             Ok(Action::AwaitChange)
         }
@@ -68,7 +75,10 @@ pub async fn act(ctx: &Ctx, claim: &NodeClaim, view: View, step: Step) -> Result
 
 async fn release(ctx: &Ctx, claim: &NodeClaim, view: &View) -> Result<(), StepError> {
     ctx.writer.update(claim, &released(claim)).await?;
-    let took = view.deleted_at.map(|since| ctx.clock.now().duration_since(since)).unwrap_or_default();
+    let took = view
+        .deleted_at
+        .map(|since| ctx.clock.now().duration_since(since))
+        .unwrap_or_default();
     let (capacity_type, zone) = (label(claim, labels::CAPACITY_TYPE), label(claim, labels::ZONE));
     ctx.metrics.claims.terminated(pool_of(claim), capacity_type, zone, took);
     info!(NodeClaim = %claim.name_any(), "deleted nodeclaim");

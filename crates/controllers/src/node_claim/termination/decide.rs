@@ -30,8 +30,17 @@ pub fn decide(view: &View) -> Step {
     }
     // A node that never registered has no finalizer of ours; the cloud's controller removes it with its instance.
     if view.registered && !view.nodes.is_empty() {
-        let live: Vec<_> = view.nodes.iter().filter(|node| !is_deleting(&***node)).cloned().collect();
-        return if live.is_empty() { Step::AwaitNodes } else { Step::DeleteNodes(live) };
+        let live: Vec<_> = view
+            .nodes
+            .iter()
+            .filter(|node| !is_deleting(&***node))
+            .cloned()
+            .collect();
+        return if live.is_empty() {
+            Step::AwaitNodes
+        } else {
+            Step::DeleteNodes(live)
+        };
     }
     match &view.instance {
         Some(id) => Step::Terminate(id.clone()),
@@ -74,19 +83,45 @@ mod tests {
     #[test]
     fn nodes_go_before_the_instance() {
         let nodes = vec![node("a", false), node("b", false)];
-        check(View { nodes: nodes.clone(), ..claim() }, Step::DeleteNodes(nodes));
+        check(
+            View {
+                nodes: nodes.clone(),
+                ..claim()
+            },
+            Step::DeleteNodes(nodes),
+        );
         let nodes = vec![node("a", true), node("b", false)];
         check(View { nodes, ..claim() }, Step::DeleteNodes(vec![node("b", false)]));
-        check(View { nodes: vec![node("a", true)], ..claim() }, Step::AwaitNodes);
+        check(
+            View {
+                nodes: vec![node("a", true)],
+                ..claim()
+            },
+            Step::AwaitNodes,
+        );
         check(claim(), Step::Terminate("kwok://a".into()));
     }
 
     /// LC-T8: no provider call. LC-T10: the node is left alone.
     #[test]
     fn what_never_came_to_be_is_not_taken_down() {
-        check(View { instance: None, registered: false, ..claim() }, Step::Release);
+        check(
+            View {
+                instance: None,
+                registered: false,
+                ..claim()
+            },
+            Step::Release,
+        );
         let nodes = vec![node("a", false)];
-        check(View { registered: false, nodes, ..claim() }, Step::Terminate("kwok://a".into()));
+        check(
+            View {
+                registered: false,
+                nodes,
+                ..claim()
+            },
+            Step::Terminate("kwok://a".into()),
+        );
     }
 
     /// LC-T9.
@@ -95,8 +130,23 @@ mod tests {
         let grace = Some(SignedDuration::from_mins(5));
         let due = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(5);
         let nodes = vec![node("a", true)];
-        check(View { grace, nodes: nodes.clone(), ..claim() }, Step::SetDeadline(due));
-        check(View { grace, nodes, has_deadline: true, ..claim() }, Step::AwaitNodes);
+        check(
+            View {
+                grace,
+                nodes: nodes.clone(),
+                ..claim()
+            },
+            Step::SetDeadline(due),
+        );
+        check(
+            View {
+                grace,
+                nodes,
+                has_deadline: true,
+                ..claim()
+            },
+            Step::AwaitNodes,
+        );
     }
 
     #[test]

@@ -31,15 +31,27 @@ pub struct View {
 
 pub fn observe(ctx: &Ctx, claim: &NodeClaim) -> View {
     let view = ctx.index.view();
-    let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let listed = claim
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_deref())
+        .unwrap_or_default();
     let instance = instance_of(claim);
     View {
         held: is_held(claim),
         deleted_at: deleted_at(claim),
-        grace: claim.spec.termination_grace_period.as_ref().and_then(|grace| grace.parse().ok()),
-        has_deadline: claim.annotations().contains_key(labels::annotations::TERMINATION_TIMESTAMP),
+        grace: claim
+            .spec
+            .termination_grace_period
+            .as_ref()
+            .and_then(|grace| grace.parse().ok()),
+        has_deadline: claim
+            .annotations()
+            .contains_key(labels::annotations::TERMINATION_TIMESTAMP),
         registered: conditions::is_true(listed, condition::REGISTERED),
-        nodes: instance.map(|id| view.nodes_of(id).into_iter().cloned().collect()).unwrap_or_default(),
+        nodes: instance
+            .map(|id| view.nodes_of(id).into_iter().cloned().collect())
+            .unwrap_or_default(),
         instance: instance.map(ProviderId::from),
     }
 }
