@@ -28,7 +28,7 @@ use crate::{
     component::{self, Component, Ctx},
     dice::Dice,
     kubelet::{AlwaysRunning, Machines, collector::Collector, lifecycle::Lifecycle, pods::Pods, readiness::Readiness},
-    mirror::{Listener, Mirror, Mirrored, informer},
+    mirror::{Listener, Mirror, Mirrored, Tap, informer},
     workloads::{
         budget::Budgets, daemon_set::DaemonSets, deployment::Deployments, job::Jobs, replica_set::ReplicaSets,
         stateful_set::StatefulSets, taint_eviction::TaintEviction,
@@ -39,15 +39,15 @@ use crate::{
 pub struct Options {
     /// Tells the kubelets which machines run.
     pub machines: Arc<dyn Machines>,
-    /// Told of every change that the mirror sees, in order.
-    pub listeners: Vec<Listener>,
+    /// Given everything that the server tells the informers.
+    pub tap: Option<Tap>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             machines: Arc::new(AlwaysRunning),
-            listeners: Vec::new(),
+            tap: None,
         }
     }
 }
@@ -64,7 +64,7 @@ impl Cluster {
     pub fn start(client: Client, clock: Arc<dyn Clock>, seed: u64, options: Options) -> Self {
         let dice = Dice::seeded(seed).of("cluster");
         let mut crew = Crew {
-            listeners: options.listeners,
+            listeners: Vec::new(),
             starters: Vec::new(),
         };
         crew.add(Deployments);
@@ -80,7 +80,7 @@ impl Cluster {
         crew.add(Pods::new(options.machines));
         crew.add(Collector::default());
 
-        let mirror = Mirror::new(crew.listeners);
+        let mirror = Arc::new(Mirror::new(crew.listeners, options.tap));
         let mut tasks = JoinSet::new();
         for start in crew.starters {
             let ctx = Ctx {

@@ -15,7 +15,11 @@ mod neighbours;
 pub mod node_rules;
 mod spread;
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use k8s_openapi::{
     api::core::v1::{Binding, ObjectReference, Pod},
@@ -85,7 +89,7 @@ impl Component for Binder {
             Seen::Namespace(_) => true,
             _ => false,
         };
-        if news && !mirror.pods.group(&Group::Unbound).is_empty() {
+        if news && mirror.pods.has_members(&Group::Unbound) {
             items.push(Pass);
         }
     }
@@ -149,10 +153,9 @@ impl Memory {
             }
         }
         self.pods = kept;
-        self.assumed.retain(|uid, _| {
-            let unbound = mirror.pods.group(&Group::Unbound);
-            unbound.iter().any(|pod| pod.metadata.uid.as_deref() == Some(uid))
-        });
+        let unbound = mirror.pods.group(&Group::Unbound);
+        let unbound: BTreeSet<&str> = unbound.iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
+        self.assumed.retain(|uid, _| unbound.contains(uid.as_str()));
         waiting.sort_by_cached_key(|(raw, entrant)| {
             (
                 Reverse(entrant.pod.shape.priority),

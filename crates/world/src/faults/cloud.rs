@@ -4,35 +4,21 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use clock::Clock;
 use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
 use provider::{
     CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, ProviderError, RepairPolicy, Termination,
 };
 
-use super::{
-    calls::{Call, Calls, Deed},
-    crash::Gate,
-};
+use super::crash::Gate;
+use crate::history::{Deed, History};
 
 pub struct Bridge {
     pub cloud: Arc<dyn CloudProvider>,
     pub gate: Gate,
-    pub calls: Calls,
-    pub clock: Arc<dyn Clock>,
-    /// Tells the version of the cluster.
-    pub version: Arc<dyn Fn() -> u64 + Send + Sync>,
+    pub history: History,
 }
 
 impl Bridge {
-    fn record(&self, deed: Deed) {
-        self.calls.record(Call {
-            at: self.clock.now(),
-            version: (self.version)(),
-            deed,
-        });
-    }
-
     /// Across and back, with a chance to die on either side.
     async fn cross<T>(&self, call: impl Future<Output = T> + Send) -> T {
         self.gate.pass().await;
@@ -58,7 +44,7 @@ impl CloudProvider for Bridge {
 
     async fn launch(&self, request: &LaunchRequest) -> Result<Launched, ProviderError> {
         self.gate.pass().await;
-        self.record(Deed::Launch {
+        self.history.deed(Deed::Launch {
             claim: request.claim.clone(),
             token: request.token.clone(),
         });
@@ -67,7 +53,7 @@ impl CloudProvider for Bridge {
 
     async fn terminate(&self, id: &ProviderId) -> Result<Termination, ProviderError> {
         self.gate.pass().await;
-        self.record(Deed::Terminate { id: id.clone() });
+        self.history.deed(Deed::Terminate { id: id.clone() });
         self.cross(self.cloud.terminate(id)).await
     }
 

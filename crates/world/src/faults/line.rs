@@ -11,7 +11,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use clock::Clock;
 use http::{Request, Response, request::Parts};
 use http_body::{Body as _, Frame};
 use kube::{Client, client::Body as Sent};
@@ -21,15 +20,16 @@ use tokio::time::{Sleep, sleep};
 use tower::{BoxError, Service};
 
 use super::{
-    Roll, Weather,
-    calls::{Call, Calls, Deed},
-    conflict,
+    Roll, Weather, conflict,
     crash::Gate,
     latency, lost_answer, server_error, throttle,
     timeout::{self, Timeout},
     watch_delay, watch_drop,
 };
-use crate::dice::Dice;
+use crate::{
+    dice::Dice,
+    history::{Deed, History},
+};
 
 /// One life's line. A new life of the controller gets a new one.
 #[derive(Clone)]
@@ -37,8 +37,7 @@ pub struct Line {
     pub server: ApiServer,
     pub weather: Weather,
     pub gate: Gate,
-    pub calls: Calls,
-    pub clock: Arc<dyn Clock>,
+    pub history: History,
     pub dice: Dice,
     /// Numbers the requests, so that each has dice of its own.
     pub count: Arc<AtomicU64>,
@@ -120,17 +119,13 @@ impl Line {
         });
         let response = self.server.handle(Request::from_parts(parts, body));
         if let Some((method, path, query, body)) = write {
-            let deed = Deed::Request {
+            let code = response.status().as_u16();
+            self.history.deed(Deed::Request {
                 method,
                 path,
                 query,
                 body,
-                code: response.status().as_u16(),
-            };
-            self.calls.record(Call {
-                at: self.clock.now(),
-                version: self.server.resource_version(),
-                deed,
+                code,
             });
         }
         response

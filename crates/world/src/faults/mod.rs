@@ -10,7 +10,6 @@
 //! Each fault is a file: it says for one request whether it strikes. Faults strike only the controller; the rest of the
 //! simulated cluster works on a line without faults, because its behaviour under faults is nobody's question.
 
-pub mod calls;
 pub mod cloud;
 mod conflict;
 pub mod crash;

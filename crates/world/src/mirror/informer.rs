@@ -9,7 +9,7 @@ use kube::{
 };
 use tracing::debug;
 
-use super::{Mirror, Mirrored, version_of};
+use super::{Mirror, Mirrored, News};
 
 /// A list that failed is tried again this much later.
 const RETRY: Duration = Duration::from_secs(1);
@@ -32,8 +32,8 @@ pub async fn run<K: Mirrored>(client: Client, mirror: Arc<Mirror>) {
 async fn list<K: Mirrored>(client: &Client, mirror: &Mirror) -> Result<String, kube::Error> {
     let list = K::api(client, "").list(&ListParams::default()).await?;
     let version = list.metadata.resource_version.unwrap_or_default();
-    let changes = K::store(mirror).listed(list.items, version.parse().unwrap_or_default());
-    mirror.tell(changes.into_iter());
+    let objects = list.items.into_iter().map(Arc::new).collect();
+    mirror.learn(News::<K>::All(objects, version.parse().unwrap_or_default()));
     Ok(version)
 }
 
@@ -51,17 +51,13 @@ async fn watch<K: Mirrored>(client: &Client, mirror: &Mirror, mut version: Strin
         };
         pin_mut!(stream);
         while let Some(event) = stream.next().await {
-            let store = K::store(mirror);
-            let (change, at) = match event {
-                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
-                    let at = version_of(object.meta());
-                    (store.observed(object), at)
+            let news: News<K> = match event {
+                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => News::Put(Arc::new(object)),
+                Ok(WatchEvent::Deleted(object)) => News::Gone(Arc::new(object)),
+                Ok(WatchEvent::Bookmark(mark)) => {
+                    version = mark.metadata.resource_version;
+                    continue;
                 }
-                Ok(WatchEvent::Deleted(object)) => {
-                    let at = version_of(object.meta());
-                    (store.vanished(object), at)
-                }
-                Ok(WatchEvent::Bookmark(mark)) => (None, mark.metadata.resource_version.parse().unwrap_or_default()),
                 Ok(WatchEvent::Error(status)) => {
                     debug!(kind = K::NOUN, %status, "watch ended by the server");
                     return;
@@ -71,8 +67,8 @@ async fn watch<K: Mirrored>(client: &Client, mirror: &Mirror, mut version: Strin
                     return;
                 }
             };
-            version = at.to_string();
-            mirror.tell(change.into_iter());
+            version = news.version().to_string();
+            mirror.learn(news);
         }
     }
 }

@@ -83,12 +83,13 @@ macro_rules! mirrored {
         pub struct Mirror {
             $(pub $field: Store<$kind>,)+
             listeners: Vec<Listener>,
+            tap: Option<Tap>,
         }
 
         impl Mirror {
             /// A mirror that tells these listeners of every change. It is empty until informers run.
-            pub fn new(listeners: Vec<Listener>) -> Arc<Self> {
-                Arc::new(Self { $($field: Store::default(),)+ listeners })
+            pub fn new(listeners: Vec<Listener>, tap: Option<Tap>) -> Self {
+                Self { $($field: Store::default(),)+ listeners, tap }
             }
         }
 
@@ -136,19 +137,70 @@ mirrored! {
 /// Called for every change, after the stores have it. Must be quick: it runs inside the informer.
 pub type Listener = Box<dyn Fn(&Mirror, &Seen) + Send + Sync>;
 
+/// Given everything that the server tells, whether or not the mirror knew it already from an answer.
+pub type Tap = Box<dyn Fn(Told) + Send + Sync>;
+
+/// What the server told, for another mirror to learn: one that is to see the whole history in the server's order.
+pub struct Told {
+    pub version: u64,
+    news: Box<dyn FnOnce(&Mirror) -> Vec<Seen> + Send>,
+}
+
+impl Told {
+    pub fn teach(self, mirror: &Mirror) -> Vec<Seen> {
+        (self.news)(mirror)
+    }
+}
+
+/// What a list or a watch says about one kind.
+#[derive(Clone, Debug)]
+pub enum News<K> {
+    /// These and no others, at that version.
+    All(Vec<Arc<K>>, u64),
+    Put(Arc<K>),
+    Gone(Arc<K>),
+}
+
+impl<K: Mirrored> News<K> {
+    pub fn version(&self) -> u64 {
+        match self {
+            News::All(_, version) => *version,
+            News::Put(object) | News::Gone(object) => version_of(object.meta()),
+        }
+    }
+}
+
 impl Mirror {
     /// Takes over what one of our own requests answered with.
     pub fn wrote<K: Mirrored>(&self, object: K) {
-        let change = K::store(self).wrote(object);
+        let change = K::store(self).wrote(Arc::new(object));
         self.tell(change.into_iter());
     }
 
-    fn tell<K: Mirrored>(&self, changes: impl Iterator<Item = Change<K>>) {
-        for change in changes {
-            let seen = K::seen(change);
+    /// Takes over what the server told.
+    pub fn learn<K: Mirrored>(&self, news: News<K>) -> Vec<Seen> {
+        if let Some(tap) = &self.tap {
+            let (version, news) = (news.version(), news.clone());
+            tap(Told {
+                version,
+                news: Box::new(move |mirror| mirror.learn(news)),
+            });
+        }
+        let store = K::store(self);
+        match news {
+            News::All(objects, version) => self.tell(store.listed(objects, version).into_iter()),
+            News::Put(object) => self.tell(store.observed(object).into_iter()),
+            News::Gone(object) => self.tell(store.vanished(&object).into_iter()),
+        }
+    }
+
+    fn tell<K: Mirrored>(&self, changes: impl Iterator<Item = Change<K>>) -> Vec<Seen> {
+        let seen: Vec<Seen> = changes.map(K::seen).collect();
+        for seen in &seen {
             for listener in &self.listeners {
-                listener(self, &seen);
+                listener(self, seen);
             }
         }
+        seen
     }
 }

@@ -160,6 +160,10 @@ impl<K: Mirrored> Store<K> {
         keys.filter_map(|key| state.objects.get(key)).cloned().collect()
     }
 
+    pub fn has_members(&self, group: &Group) -> bool {
+        self.state.lock().groups.contains_key(group)
+    }
+
     pub fn contains(&self, key: &Key) -> bool {
         self.state.lock().objects.contains_key(key)
     }
@@ -177,20 +181,20 @@ impl<K: Mirrored> Store<K> {
         self.state.lock().synced
     }
 
-    pub(super) fn wrote(&self, object: K) -> Option<Change<K>> {
+    pub(super) fn wrote(&self, object: Arc<K>) -> Option<Change<K>> {
         let mut state = self.state.lock();
         (version_of(object.meta()) > state.seen)
             .then(|| state.put(object))
             .flatten()
     }
 
-    pub(super) fn observed(&self, object: K) -> Option<Change<K>> {
+    pub(super) fn observed(&self, object: Arc<K>) -> Option<Change<K>> {
         let mut state = self.state.lock();
         state.seen = state.seen.max(version_of(object.meta()));
         state.put(object)
     }
 
-    pub(super) fn vanished(&self, object: K) -> Option<Change<K>> {
+    pub(super) fn vanished(&self, object: &K) -> Option<Change<K>> {
         let mut state = self.state.lock();
         let version = version_of(object.meta());
         state.seen = state.seen.max(version);
@@ -198,7 +202,7 @@ impl<K: Mirrored> Store<K> {
     }
 
     /// Takes over a complete list; whatever it does not name is gone.
-    pub(super) fn listed(&self, objects: Vec<K>, version: u64) -> Vec<Change<K>> {
+    pub(super) fn listed(&self, objects: Vec<Arc<K>>, version: u64) -> Vec<Change<K>> {
         let mut state = self.state.lock();
         let named: BTreeSet<Key> = objects.iter().map(|object| Key::of(object.meta())).collect();
         let gone: Vec<Key> = state
@@ -220,14 +224,13 @@ impl<K: Mirrored> Store<K> {
 
 impl<K: Mirrored> State<K> {
     /// Does nothing when the mirror already has this version or a newer one.
-    fn put(&mut self, object: K) -> Option<Change<K>> {
-        let key = Key::of(object.meta());
-        let version = version_of(object.meta());
+    fn put(&mut self, new: Arc<K>) -> Option<Change<K>> {
+        let key = Key::of(new.meta());
+        let version = version_of(new.meta());
         let old = self.objects.get(&key).cloned();
         if old.as_ref().is_some_and(|old| version_of(old.meta()) >= version) {
             return None;
         }
-        let new = Arc::new(object);
         self.ungroup(&key, old.as_deref());
         for group in new.groups() {
             self.groups.entry(group).or_default().insert(key.clone());
@@ -274,7 +277,7 @@ impl<K: Mirrored> State<K> {
 mod tests {
     use super::*;
 
-    fn pod(name: &str, version: u64, node: Option<&str>) -> Pod {
+    fn pod(name: &str, version: u64, node: Option<&str>) -> Arc<Pod> {
         let mut pod = Pod::default();
         pod.metadata.name = Some(name.into());
         pod.metadata.namespace = Some("default".into());
@@ -283,7 +286,7 @@ mod tests {
             node_name: node.map(Into::into),
             ..Default::default()
         });
-        pod
+        Arc::new(pod)
     }
 
     fn names(pods: &[Arc<Pod>]) -> Vec<&str> {
@@ -294,7 +297,7 @@ mod tests {
     fn an_answer_that_arrives_after_the_deletion_does_not_bring_the_object_back() {
         let store = Store::<Pod>::default();
         store.listed(vec![pod("a", 3, None)], 3);
-        assert!(store.vanished(pod("a", 9, None)).is_some());
+        assert!(store.vanished(&pod("a", 9, None)).is_some());
         assert!(store.wrote(pod("a", 7, None)).is_none());
         assert!(store.is_empty());
     }

@@ -1,0 +1,126 @@
+//! Rules that must hold, looked at after every change and once more when things have calmed down.
+//!
+//! Each file is one rule. A checker sees the whole history in the API server's order: every change of an object, every
+//! request of the controller and every call to the cloud. *Safety* is checked all the time, also while faults strike;
+//! *liveness* only at rest, when the faults have stopped and nothing moves any more.
+
+mod claims_have_owners;
+mod deletions_are_gentle;
+mod drain_order;
+mod end_in_order;
+mod evictions_leave_enough;
+mod finalizers_come_first;
+mod limits_hold;
+mod machines_have_claims;
+mod nothing_is_left_behind;
+mod one_launch_per_claim;
+mod placements_are_legal;
+mod workloads_are_whole;
+
+use jiff::Timestamp;
+use provider_sim::SimCloud;
+
+use crate::{
+    history::Deed,
+    mirror::{Mirror, Seen},
+};
+
+/// What a rule is judged on.
+pub struct Moment<'a> {
+    /// The cluster exactly as it was at this point of its history.
+    pub scene: &'a Mirror,
+    pub cloud: &'a SimCloud,
+    pub now: Timestamp,
+}
+
+/// What was broken, in words.
+pub type Verdict = Result<(), String>;
+
+pub trait Checker: Send {
+    fn name(&self) -> &'static str;
+
+    /// An object changed; the scene has the change already.
+    fn saw(&mut self, _: &Seen, _: &Moment<'_>) -> Verdict {
+        Ok(())
+    }
+
+    /// The controller did something.
+    fn called(&mut self, _: &Deed, _: &Moment<'_>) -> Verdict {
+        Ok(())
+    }
+
+    /// Nothing moves any more, and nothing keeps it from moving.
+    fn at_rest(&mut self, _: &Moment<'_>) -> Verdict {
+        Ok(())
+    }
+}
+
+/// All rules.
+pub fn all() -> Vec<Box<dyn Checker>> {
+    vec![
+        Box::new(claims_have_owners::ClaimsHaveOwners),
+        Box::new(deletions_are_gentle::DeletionsAreGentle),
+        Box::new(drain_order::DrainOrder),
+        Box::new(end_in_order::EndInOrder::default()),
+        Box::new(evictions_leave_enough::EvictionsLeaveEnough),
+        Box::new(finalizers_come_first::FinalizersComeFirst),
+        Box::new(limits_hold::LimitsHold),
+        Box::new(machines_have_claims::MachinesHaveClaims),
+        Box::new(nothing_is_left_behind::NothingIsLeftBehind),
+        Box::new(one_launch_per_claim::OneLaunchPerClaim::default()),
+        Box::new(placements_are_legal::PlacementsAreLegal),
+        Box::new(workloads_are_whole::WorkloadsAreWhole),
+    ]
+}
+
+/// A rule that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub checker: &'static str,
+    pub at: Timestamp,
+    pub what: String,
+}
+
+/// Every rule over one history.
+pub struct Jury {
+    checkers: Vec<Box<dyn Checker>>,
+    pub violations: Vec<Violation>,
+}
+
+impl Default for Jury {
+    fn default() -> Self {
+        Self {
+            checkers: all(),
+            violations: Vec::new(),
+        }
+    }
+}
+
+impl Jury {
+    pub fn saw(&mut self, seen: &Seen, moment: &Moment<'_>) {
+        self.ask(moment, |checker| checker.saw(seen, moment));
+    }
+
+    pub fn called(&mut self, deed: &Deed, moment: &Moment<'_>) {
+        self.ask(moment, |checker| checker.called(deed, moment));
+    }
+
+    pub fn at_rest(&mut self, moment: &Moment<'_>) {
+        self.ask(moment, |checker| checker.at_rest(moment));
+    }
+
+    fn ask(&mut self, moment: &Moment<'_>, question: impl Fn(&mut dyn Checker) -> Verdict) {
+        for checker in &mut self.checkers {
+            if let Err(what) = question(&mut **checker) {
+                self.violations.push(Violation {
+                    checker: checker.name(),
+                    at: moment.now,
+                    what,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

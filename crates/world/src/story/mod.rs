@@ -1,0 +1,21 @@
+//! The words in which scenarios are told: what is in the world, what is waited for, what is expected.
+
+mod expect;
+mod faults;
+mod objects;
+
+use std::time::Duration;
+
+pub use expect::{Condition, Expectation, Pods, Record, pods, settled, that};
+pub use faults::{
+    ControllerCrash, Fault, InsufficientCapacity, KubeletsNeverRegister, LaunchesFail, Reach, SpotInterruption,
+};
+pub use objects::{Created, Deployed, Pool, daemon_set, deployment, job, pool, stateful_set};
+
+pub fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+pub fn minutes(count: u64) -> Duration {
+    Duration::from_secs(60 * count)
+}

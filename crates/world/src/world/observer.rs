@@ -1,0 +1,83 @@
+//! Reads the history: keeps the scene, writes the timeline, asks the checkers.
+
+use clock::Clock;
+use jiff::Timestamp;
+use provider_sim::SimCloud;
+
+use crate::{
+    checkers::{Jury, Moment},
+    history::{Entry, History, Item},
+    mirror::Mirror,
+    story::Record,
+    timeline::Timeline,
+};
+
+pub struct Observer {
+    pub history: History,
+    /// The cluster as it was after the last entry that was read.
+    pub scene: Mirror,
+    pub cloud: SimCloud,
+    pub jury: Jury,
+    pub timeline: Timeline,
+    pub record: Record,
+}
+
+impl Observer {
+    pub fn new(history: History, cloud: SimCloud, clock: &dyn Clock) -> Self {
+        Self {
+            history,
+            scene: Mirror::new(Vec::new(), None),
+            cloud,
+            jury: Jury::default(),
+            timeline: Timeline::starting_at(clock.now()),
+            record: Record::default(),
+        }
+    }
+
+    /// Reads everything that happened before this moment.
+    pub fn catch_up(&mut self, now: Timestamp) {
+        for Entry { at, item, .. } in self.history.take_before(now) {
+            match item {
+                Item::Note { subject, what } => self.timeline.note(at, subject, what),
+                Item::Deed(deed) => {
+                    let moment = Moment {
+                        scene: &self.scene,
+                        cloud: &self.cloud,
+                        now: at,
+                    };
+                    self.jury.called(&deed, &moment);
+                }
+                Item::Told(told) => {
+                    for seen in told.teach(&self.scene) {
+                        self.timeline.see(at, &seen);
+                        self.record.see(at, &seen);
+                        let moment = Moment {
+                            scene: &self.scene,
+                            cloud: &self.cloud,
+                            now: at,
+                        };
+                        self.jury.saw(&seen, &moment);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks for the rules that hold at rest.
+    pub fn rest(&mut self, now: Timestamp) {
+        let moment = Moment {
+            scene: &self.scene,
+            cloud: &self.cloud,
+            now,
+        };
+        self.jury.at_rest(&moment);
+    }
+
+    pub fn moment(&self, now: Timestamp) -> Moment<'_> {
+        Moment {
+            scene: &self.scene,
+            cloud: &self.cloud,
+            now,
+        }
+    }
+}
