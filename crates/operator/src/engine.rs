@@ -129,6 +129,7 @@ fn knobs(settings: &Settings) -> Knobs {
             min_values_policy: settings.min_values_policy,
             ..Options::default()
         },
+        observe_cluster: settings.observe_cluster_state,
         ..Knobs::default()
     }
 }

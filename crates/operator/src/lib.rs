@@ -1,14 +1,11 @@
-//! Settings parsed once, wiring of the controllers, leader lease, health and metrics.
+//! The process around the controllers: settings parsed once, wiring, leader lease, probes, metrics, logs.
 //!
-//! [`Operator::run`] is the whole program below the command line: `karpenter controller`, the playground and simulated
-//! worlds all run it, on a client, a provider and a clock of their choice.
-//!
-//! - [`settings`]: flags and environment, checked together.
-//! - [`Operator`]: feeds, controllers, lease.
-//! - [`throttle`]: a client that keeps to the request rate the API server was promised.
-//! - [`endpoints`], [`logging`], [`lease`]: what probes, scrapers, people and other replicas see.
+//! - [`Engine`]: watches, index and controllers, without a socket. Simulations and the playground run it as it is.
+//! - [`Operator`]: the engine as `karpenter controller` runs it, behind a lease and with its endpoints.
+//! - [`throttle`]: a client that keeps to the request rate that the settings allow.
 
 pub mod endpoints;
+mod engine;
 pub mod lease;
 pub mod logging;
 mod operator;
@@ -16,4 +13,5 @@ mod process;
 pub mod settings;
 pub mod throttle;
 
-pub use operator::{Listeners, Operator, OperatorError};
+pub use engine::{Broken, Engine, Running};
+pub use operator::{Operator, OperatorError};

@@ -56,8 +56,6 @@ pub struct Settings {
     pub min_values_policy: MinValuesPolicy,
     pub ignore_dra_requests: bool,
     pub feature_gates: FeatureGates,
-    /// What this process calls itself towards other replicas.
-    pub host_name: String,
 }
 
 /// Why the program does not start: every setting that is wrong, together.
@@ -132,7 +130,6 @@ impl Settings {
             min_values_policy: sources.min_values_policy(flags),
             ignore_dra_requests: sources.truth(flags.ignore_dra_requests.as_ref(), "ignore-dra-requests", true),
             feature_gates: sources.feature_gates(flags),
-            host_name: variable("HOSTNAME").unwrap_or_else(|| "karpenter".to_owned()),
         };
         // Accepted because upstream's charts set it; it has named nothing since webhooks went away.
         sources.text(flags.karpenter_service.as_ref(), "karpenter-service", "");
