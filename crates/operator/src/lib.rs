@@ -14,4 +14,4 @@ pub mod settings;
 pub mod throttle;
 
 pub use engine::{Broken, Engine, Running};
-pub use operator::{Operator, OperatorError};
+pub use operator::{Duties, Operator, OperatorError};

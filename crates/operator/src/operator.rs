@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
 use parking_lot::RwLock;
@@ -35,9 +36,20 @@ pub enum OperatorError {
     Unreachable(#[source] kube::Error),
 }
 
+/// What a provider has to do in the leader's process besides answering calls.
+#[async_trait]
+pub trait Duties: Send + Sync {
+    /// Done by each new leader before its controllers act.
+    async fn take_over(&self);
+
+    /// Done beside the controllers for as long as they run. Never returns.
+    async fn beside(&self);
+}
+
 /// The program around an engine.
 pub struct Operator {
     pub engine: Engine,
+    pub duties: Arc<dyn Duties>,
     /// A client of its own for the lease, so that no other traffic can cost us the leadership.
     pub lease_client: Client,
     /// Where the lease lives when the settings do not say.
@@ -120,10 +132,19 @@ impl Operator {
     }
 
     async fn work(&self, windows: &Windows, stop: &CancellationToken) -> Result<(), OperatorError> {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            () = self.duties.take_over() => {}
+        }
         let running = self.engine.start();
         self.open(windows, &running);
         info!(version = self.version, "started controllers");
-        running.until(stop).await?;
+        tokio::select! {
+            biased;
+            outcome = running.until(stop) => outcome?,
+            () = self.duties.beside() => {}
+        }
         info!("stopped controllers");
         Ok(())
     }
