@@ -1,7 +1,7 @@
 use api::convert;
 use api::v1::NodeClaim;
 use k8s_openapi::api::core::v1::Node;
-use model::ClaimPhase;
+use model::{ClaimPhase, PoolName, ProviderId};
 use serde_json::{Value, json};
 
 use crate::{fields, object};
@@ -58,9 +58,9 @@ fn a_claim_is_read_with_its_pool_instance_and_marks() {
     let claim = convert::claim(&object::<NodeClaim>(written))
         .strict()
         .expect("all fields can be read");
-    assert_eq!(claim.pool.as_ref().map(|pool| pool.as_str()), Some("general"));
+    assert_eq!(claim.pool.as_ref().map(PoolName::as_str), Some("general"));
     assert_eq!(
-        claim.provider_id.as_ref().map(|id| id.as_str()),
+        claim.provider_id.as_ref().map(ProviderId::as_str),
         Some("kwok://general-1")
     );
     assert_eq!(claim.drifted.as_deref(), Some("Drifted"));
