@@ -58,6 +58,8 @@ impl Cluster {
         if ownership == Ownership::Record {
             kinds::record_fields(ty, None, &mut object, &options.manager, None, &self.stamp());
         }
+        // What comes back from storage is defaulted once more, so the default of a status outlives its removal.
+        kinds::default(ty, &mut object);
         let object = if options.dry_run {
             Object::unstored(object)
         } else {
