@@ -1,6 +1,6 @@
 //! What the simulated cloud sells: the embedded EC2 shapes, or a file in the KWOK format.
 //!
-//! [`format`] is the file, [`read`] turns it into shapes, [`derive`] fills in what upstream's provider derives.
+//! `format` is the file, `read` turns it into shapes, `derive` fills in what upstream's provider derives.
 
 mod derive;
 mod ec2;

@@ -2,7 +2,7 @@
 //!
 //! A [`SimCloud`] is a handle. It lives outside the controllers, as a cloud does: when a controller is torn down in
 //! the middle of a call, its machines are still there for the next one. All decisions come from the seed
-//! ([`crate::dice`]) and all moments from the clock, so a run can be repeated exactly.
+//! (`dice`) and all moments from the clock, so a run can be repeated exactly.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -25,7 +25,7 @@ use kube::{
 use kube_mem::ApiServer;
 use model::{Effect, ProviderId, Quantity, Taint};
 use provider::{CloudProvider, LaunchRequest, Launched};
-use provider_sim::{Catalog, Faults, Latency, Recovered, SimCloud, SimProvider, join, ledger::Deed};
+use provider_sim::{Catalog, Faults, Latency, Recovered, SimCloud, SimProvider, join, ledger::Deed, node};
 use tokio::task::AbortHandle;
 use tower::ServiceExt;
 
@@ -190,13 +190,18 @@ async fn a_node_joins_after_boot_and_registration_delay_with_everything_on_it() 
         "twenty seconds of boot and ten of registration are not over"
     );
     pass(2).await;
-    let mut node = town.nodes().get("default-7x2kq").await.expect("the node has joined");
-    node.metadata = kube::api::ObjectMeta {
-        name: node.metadata.name,
-        labels: node.metadata.labels,
-        annotations: node.metadata.annotations,
-        ..Default::default()
-    };
+    let joined = town.nodes().get("default-7x2kq").await.expect("the node has joined");
+    assert_eq!(
+        joined.spec.expect("a spec").provider_id.as_deref(),
+        Some("kwok://default-7x2kq")
+    );
+    // The object as it was sent: what a server adds to it is the server's business.
+    let node = node::object(
+        &town
+            .cloud()
+            .machine(&id("default-7x2kq"))
+            .expect("the machine is there"),
+    );
     expect![[r#"
         {
           "apiVersion": "v1",
