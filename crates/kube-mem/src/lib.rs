@@ -46,6 +46,7 @@ mod ids;
 mod kinds;
 mod meta;
 mod names;
+mod protobuf;
 mod reactions;
 mod request;
 mod selector;

@@ -6,10 +6,12 @@ use crate::complaint;
 use crate::events;
 use crate::failure::Failure;
 use crate::kinds;
+use crate::meta;
+use crate::protobuf;
 use crate::registry::{Gvk, Registry, ResourceType};
 use crate::request::Request;
 
-const MEDIA_TYPES: &str = "application/json, application/yaml";
+const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// What to do about fields that the schema does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,7 @@ pub(super) fn body(request: &Request) -> Result<Value, Failure> {
             ))
         }),
         "application/yaml" => yaml(&request.body),
+        "application/vnd.kubernetes.protobuf" => protobuf::decode(&request.body).map_err(Failure::bad_request),
         _ => Err(Failure::unsupported_media_type(format!(
             "the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
         ))),
@@ -95,16 +98,23 @@ pub(super) fn object(request: &Request, registry: &Registry) -> Result<Value, Fa
 /// Checks and completes what an object says about its type.
 pub(super) fn typed(mut object: Value, ty: &ResourceType, registry: &Registry) -> Result<Value, Failure> {
     let (api_version, kind) = (ty.api_version(), ty.kind.as_str());
-    let Some(fields) = object.as_object_mut() else {
+    if !object.is_object() {
         return Err(unfit(ty, kind, "json: cannot unmarshal into Go value"));
-    };
-    let said = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
+    }
+    let said = |key: &str| object[key].as_str().unwrap_or_default();
     let (said_version, said_kind) = (said("apiVersion"), said("kind"));
     let same_version = said_version.is_empty() || said_version == api_version;
     let same_kind = said_kind.is_empty() || said_kind == kind;
     if !same_version || !same_kind {
-        return Err(other_type(ty, said_version, said_kind, registry));
+        return Err(other_type(ty, &object, registry));
     }
+    // A custom resource has no type but the one that it says.
+    if ty.custom.is_some() && said_kind.is_empty() {
+        return Err(Failure::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in '{object}'"
+        )));
+    }
+    let Some(fields) = object.as_object_mut() else { return Ok(object) };
     fields.insert("apiVersion".to_owned(), api_version.into());
     fields.insert("kind".to_owned(), kind.into());
     match fields.get("metadata") {
@@ -118,7 +128,9 @@ pub(super) fn typed(mut object: Value, ty: &ResourceType, registry: &Registry) -
 }
 
 /// The object is of another type than the path.
-fn other_type(ty: &ResourceType, said_version: &str, said_kind: &str, registry: &Registry) -> Failure {
+fn other_type(ty: &ResourceType, object: &Value, registry: &Registry) -> Failure {
+    let said = |key: &str| object[key].as_str().unwrap_or_default();
+    let (said_version, said_kind, name) = (said("apiVersion"), said("kind"), meta::name(object));
     let (group, version) = said_version.rsplit_once('/').unwrap_or(("", said_version));
     let said_kind = if said_kind.is_empty() {
         ty.kind.as_str()
@@ -129,6 +141,11 @@ fn other_type(ty: &ResourceType, said_version: &str, said_kind: &str, registry: 
     let mismatch =
         format!("the API version in the data ({said_version}) does not match the expected API version ({expected})");
     if ty.custom.is_some() {
+        if said_version == expected {
+            let detail = format!("must be {}", ty.kind);
+            let error = complaint::invalid("kind", &json!(said_kind), &detail);
+            return Failure::invalid_kind(&ty.group, said_kind, name, &[error]);
+        }
         return Failure::bad_request(mismatch);
     }
     let cause = match registry.find_kind(&Gvk::new(group, version, said_kind)) {
