@@ -18,7 +18,7 @@ use crate::cluster::Cluster;
 use crate::dump::{self, Dump};
 use crate::encode::bytes_of;
 use crate::failure::Failure;
-use crate::registry::Registry;
+use crate::registry::builtin_types;
 use crate::request::Request;
 use crate::verbs::Reply;
 use crate::watch::WatchStream;
@@ -157,10 +157,11 @@ impl ApiServer {
             }
             return Ok(plain(200, answer.content_type, bytes_of(&answer.body)));
         }
-        if !is_served(&cluster.registry, path) {
-            return Ok(not_found_page());
-        }
-        let request = Request::parse(parts, body, &cluster.registry)?;
+        let request = match Request::parse(parts, body, &cluster.registry) {
+            Err(failure) if is_built_in(path) => return Err(failure),
+            Err(_) => return Ok(not_found_page()),
+            Ok(request) => request,
+        };
         cluster.now = now;
         let reply = cluster.handle(&request);
         cluster.settle();
@@ -198,15 +199,11 @@ impl ApiServer {
     }
 }
 
-/// A group that nobody serves has no page at all, as against a version or a resource that a group lacks.
-fn is_served(registry: &Registry, path: &str) -> bool {
+/// What a built-in group lacks is refused with a status; elsewhere the real server has no page at all.
+fn is_built_in(path: &str) -> bool {
     let mut words = path.split('/').filter(|word| !word.is_empty());
-    let group = if words.next() == Some("api") {
-        ""
-    } else {
-        words.next().unwrap_or_default()
-    };
-    registry.all().any(|ty| ty.group == group)
+    let group = if words.next() == Some("api") { "" } else { words.next().unwrap_or_default() };
+    builtin_types().iter().any(|ty| ty.group == group)
 }
 
 fn refused(failure: &Failure) -> http::Response<Body> {

@@ -29,7 +29,9 @@ pub struct Cluster {
 
 impl Cluster {
     pub async fn start() -> Self {
-        let plane = ControlPlane::start(Parts::WithKwok).await.expect("the control plane starts");
+        let plane = ControlPlane::start(Parts::WithKwok)
+            .await
+            .expect("the control plane starts");
         let client = plane.client().await.expect("its kubeconfig is good");
         let cluster = Self { plane, client };
         cluster.install_crds().await;
@@ -39,15 +41,26 @@ impl Cluster {
     async fn install_crds(&self) {
         let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for crd in api::crds::all(api::crds::Variant::Kwok) {
-            crds.create(&PostParams::default(), &crd).await.expect("the CRD is accepted");
+            crds.create(&PostParams::default(), &crd)
+                .await
+                .expect("the CRD is accepted");
         }
         self.eventually("all CRDs are established", async || {
             let list = crds.list(&ListParams::default()).await.expect("CRDs can be listed");
             let established = |crd: &CustomResourceDefinition| {
-                let conditions = crd.status.iter().filter_map(|status| status.conditions.as_ref()).flatten();
-                conditions.into_iter().any(|c| c.type_ == "Established" && c.status == "True")
+                let conditions = crd
+                    .status
+                    .iter()
+                    .filter_map(|status| status.conditions.as_ref())
+                    .flatten();
+                conditions
+                    .into_iter()
+                    .any(|c| c.type_ == "Established" && c.status == "True")
             };
-            list.iter().all(established).then_some(()).ok_or("some are not".to_owned())
+            list.iter()
+                .all(established)
+                .then_some(())
+                .ok_or("some are not".to_owned())
         })
         .await;
     }
@@ -74,7 +87,9 @@ impl Cluster {
             let gvk = GroupVersionKind::try_from(&types).expect("a kind");
             let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &ApiResource::from_gvk(&gvk));
             let params = PatchParams::apply("e2e").force();
-            api.patch(&object.name_any(), &params, &Patch::Apply(&object)).await.expect("the object is accepted");
+            api.patch(&object.name_any(), &params, &Patch::Apply(&object))
+                .await
+                .expect("the object is accepted");
         }
     }
 
@@ -91,39 +106,61 @@ impl Cluster {
         }))
         .expect("a deployment");
         let api: Api<Deployment> = Api::default_namespaced(self.client.clone());
-        api.create(&PostParams::default(), &deployment).await.expect("the deployment is accepted");
+        api.create(&PostParams::default(), &deployment)
+            .await
+            .expect("the deployment is accepted");
     }
 
     pub async fn scale(&self, name: &str, replicas: i32) {
         let api: Api<Deployment> = Api::default_namespaced(self.client.clone());
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        api.patch_scale(name, &PatchParams::default(), &patch).await.expect("the deployment scales");
+        api.patch_scale(name, &PatchParams::default(), &patch)
+            .await
+            .expect("the deployment scales");
     }
 
     pub async fn pods(&self) -> Vec<Pod> {
         let api: Api<Pod> = Api::default_namespaced(self.client.clone());
-        api.list(&ListParams::default()).await.expect("pods can be listed").items
+        api.list(&ListParams::default())
+            .await
+            .expect("pods can be listed")
+            .items
     }
 
     pub async fn nodes(&self) -> Vec<Node> {
         let api: Api<Node> = Api::all(self.client.clone());
-        api.list(&ListParams::default()).await.expect("nodes can be listed").items
+        api.list(&ListParams::default())
+            .await
+            .expect("nodes can be listed")
+            .items
     }
 
     pub async fn claims(&self) -> Vec<NodeClaim> {
         let api: Api<NodeClaim> = Api::all(self.client.clone());
-        api.list(&ListParams::default()).await.expect("claims can be listed").items
+        api.list(&ListParams::default())
+            .await
+            .expect("claims can be listed")
+            .items
     }
 
     /// Exactly `count` pods are there, and all of them run.
     pub async fn until_running(&self, count: usize) {
         self.eventually(&format!("{count} pods run"), async || {
             let pods = self.pods().await;
-            let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
+            let phase = |pod: &Pod| {
+                pod.status
+                    .as_ref()
+                    .and_then(|status| status.phase.clone())
+                    .unwrap_or_default()
+            };
             let running = pods.iter().filter(|pod| phase(pod) == "Running").count();
             let (nodes, claims) = (self.nodes().await.len(), self.claims().await.len());
             let seen = format!("{running} of {} pods run, {nodes} nodes, {claims} claims", pods.len());
-            if running == count && pods.len() == count { Ok(()) } else { Err(seen) }
+            if running == count && pods.len() == count {
+                Ok(())
+            } else {
+                Err(seen)
+            }
         })
         .await;
     }
@@ -151,7 +188,10 @@ impl Cluster {
                 Ok(()) => return,
                 Err(seen) => seen,
             };
-            assert!(tokio::time::Instant::now() < deadline, "waited in vain until {what}; last seen: {seen}");
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "waited in vain until {what}; last seen: {seen}"
+            );
             tokio::time::sleep(Duration::from_millis(250)).await;
         }
     }

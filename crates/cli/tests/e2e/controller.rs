@@ -19,7 +19,12 @@ pub struct Controller {
 impl Controller {
     pub fn for_cluster(kubeconfig: &Path) -> Self {
         let logs = tempfile::tempdir().expect("a folder for logs");
-        Self { kubeconfig: kubeconfig.to_owned(), logs, starts: 0, process: None }
+        Self {
+            kubeconfig: kubeconfig.to_owned(),
+            logs,
+            starts: 0,
+            process: None,
+        }
     }
 
     pub fn start(&mut self) {
@@ -58,7 +63,10 @@ impl Drop for Controller {
         if std::thread::panicking() {
             let log = std::fs::read_to_string(self.log()).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
-            eprintln!("the controller's last words:\n{}", lines[lines.len().saturating_sub(60)..].join("\n"));
+            eprintln!(
+                "the controller's last words:\n{}",
+                lines[lines.len().saturating_sub(60)..].join("\n")
+            );
         }
     }
 }

@@ -1,0 +1,155 @@
+//! `karpenter controller`: the controllers against a cluster; what the chart starts.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Context as _, anyhow};
+use api::kwok::KwokNodeClass;
+use async_trait::async_trait;
+use clap::{Args, ValueEnum};
+use clock::{Clock, SystemClock};
+use kube::{Api, Client, Config};
+use operator::{
+    Duties, Engine, Operator, OperatorError, logging,
+    settings::{Flags, Settings, retired_variables},
+};
+use provider_sim::{SimCloud, SimProvider};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{COMMIT, exit::Failure, instance_types::Source};
+
+const NO_CLUSTER: &str = "no cluster: the kubeconfig cannot be used";
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Whose machines to launch.
+    #[arg(long, value_enum, default_value_t = Provider::Aws, env = "CLOUD_PROVIDER")]
+    cloud_provider: Provider,
+    /// What the simulated provider sells: generic (upstream's KWOK shapes), ec2, or a file in the KWOK format.
+    #[arg(
+        long,
+        value_name = "CATALOG",
+        default_value = "generic",
+        env = "INSTANCE_TYPES_FILE_PATH"
+    )]
+    instance_types: Source,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Provider {
+    Aws,
+    /// Simulated machines whose kubelets are kwok's.
+    Sim,
+}
+
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let settings = Settings::resolve(&arguments.flags, variable).map_err(|error| Failure::Input(error.into()))?;
+    if arguments.cloud_provider == Provider::Aws {
+        return Err(Failure::Input(anyhow!(
+            "this build has no AWS provider; hint: --cloud-provider sim"
+        )));
+    }
+    let catalog = arguments.instance_types.load()?;
+    logging::init(&settings, COMMIT)
+        .context("logging")
+        .map_err(Failure::Input)?;
+    for warning in retired_variables(variable) {
+        warn!("{warning}");
+    }
+    let runtime = tokio::runtime::Runtime::new()
+        .context("no runtime")
+        .map_err(Failure::No)?;
+    runtime.block_on(async {
+        let config = Config::infer().await.context(NO_CLUSTER).map_err(Failure::Input)?;
+        let client = operator::throttle::client(config.clone(), &settings, env!("CARGO_PKG_VERSION"));
+        let client = client.context(NO_CLUSTER).map_err(Failure::Input)?;
+        let cloud = SimCloud::new(seed(), Arc::new(SystemClock));
+        let classes: Api<KwokNodeClass> = Api::all(client.clone());
+        let provider = SimProvider::new(cloud.clone(), Arc::new(catalog), Arc::new(classes));
+        let namespace = variable("SYSTEM_NAMESPACE").unwrap_or_else(|| config.default_namespace.clone());
+        let engine = Engine {
+            client: client.clone(),
+            cloud: Arc::new(provider),
+            clock: Arc::new(SystemClock),
+            settings: Arc::new(settings),
+            seed: seed(),
+        };
+        let operator = Operator {
+            engine,
+            duties: Arc::new(Machines { cloud, client }),
+            lease_client: Client::try_from(config).context(NO_CLUSTER).map_err(Failure::Input)?,
+            namespace,
+            identity: identity(),
+            version: env!("CARGO_PKG_VERSION"),
+            commit: COMMIT,
+        };
+        let stop = stop_on_signals().map_err(Failure::No)?;
+        operator.run(stop).await.map_err(failure)
+    })
+}
+
+/// Machines that an earlier process launched, and those that are about to join the cluster.
+struct Machines {
+    cloud: SimCloud,
+    client: Client,
+}
+
+#[async_trait]
+impl Duties for Machines {
+    async fn take_over(&self) {
+        loop {
+            match self.cloud.recover(&self.client).await {
+                Ok(recovered) => {
+                    info!(?recovered, "took over simulated machines");
+                    return;
+                }
+                Err(error) => warn!(%error, "simulated machines cannot be listed yet"),
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    async fn beside(&self) {
+        provider_sim::join::run(self.cloud.clone(), self.client.clone()).await;
+    }
+}
+
+fn failure(error: OperatorError) -> Failure {
+    match error {
+        OperatorError::Port(_) => Failure::Input(error.into()),
+        OperatorError::Unreachable(_) => Failure::Unreachable(error.into()),
+        OperatorError::Lease(_) | OperatorError::Broken(_) => Failure::No(error.into()),
+    }
+}
+
+/// Two processes must not give claims the same names.
+fn seed() -> u64 {
+    let moment = SystemClock.now().as_nanosecond();
+    (moment as u64).rotate_left(32) ^ u64::from(std::process::id())
+}
+
+/// The host, which in a cluster is the pod, and something that no other process has.
+fn identity() -> String {
+    let host = std::env::var("HOSTNAME").or_else(|_| std::fs::read_to_string("/proc/sys/kernel/hostname"));
+    let host = host.map_or_else(|_| "karpenter".to_owned(), |name| name.trim().to_owned());
+    format!("{host}_{:016x}", seed())
+}
+
+fn stop_on_signals() -> anyhow::Result<CancellationToken> {
+    let stop = CancellationToken::new();
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let told = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            biased;
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        told.cancel();
+    });
+    Ok(stop)
+}

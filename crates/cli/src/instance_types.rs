@@ -1,0 +1,106 @@
+//! `karpenter instance-types`: what the simulated provider sells, as a table or as the file that it reads.
+
+use std::{path::PathBuf, str::FromStr};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use model::{CapacityType, InstanceType, vocabulary};
+use provider_sim::Catalog;
+
+use crate::exit::Failure;
+
+/// Which catalog the simulated provider sells from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Real EC2 shapes of us-west-2 with their on-demand prices.
+    Ec2,
+    /// The made-up shapes of upstream's KWOK provider.
+    Generic,
+    File(PathBuf),
+}
+
+impl FromStr for Source {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "ec2" => Source::Ec2,
+            "generic" => Source::Generic,
+            path => Source::File(path.into()),
+        })
+    }
+}
+
+impl Source {
+    pub fn load(&self) -> Result<Catalog, Failure> {
+        match self {
+            Source::Ec2 => Ok(Catalog::ec2()),
+            Source::Generic => Ok(Catalog::generic()),
+            Source::File(path) => Catalog::load(path).context("--instance-types").map_err(Failure::Input),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// ec2 (real shapes of us-west-2), generic (upstream's KWOK shapes), or a file in the KWOK format.
+    #[arg(long, value_name = "CATALOG", default_value = "ec2")]
+    instance_types: Source,
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    /// The file that --instance-types reads.
+    Json,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let catalog = arguments.instance_types.load()?;
+    if arguments.output == Output::Json {
+        println!("{}", catalog.to_json());
+        return Ok(());
+    }
+    println!(
+        "{:<24} {:<6} {:>6} {:>10} {:>5} {:>10} {:>10}",
+        "NAME", "ARCH", "CPU", "MEMORY", "PODS", "ON-DEMAND", "SPOT"
+    );
+    for shape in catalog.all_shapes() {
+        println!("{}", row(shape));
+    }
+    if let Some(note) = catalog.spot_prices.note() {
+        eprintln!("hint: {note}");
+    }
+    Ok(())
+}
+
+fn row(shape: &InstanceType) -> String {
+    let arch = shape
+        .requirements
+        .get(vocabulary::ARCH)
+        .single()
+        .map_or_else(String::new, ToString::to_string);
+    let capacity = |resource| shape.capacity.get(resource).to_string();
+    let price = |capacity_type| {
+        let prices = shape
+            .offerings
+            .iter()
+            .filter(|o| o.capacity_type == capacity_type)
+            .map(|o| o.price);
+        prices
+            .min_by(f64::total_cmp)
+            .map_or_else(|| "-".to_owned(), |price| format!("{price:.4}"))
+    };
+    format!(
+        "{:<24} {:<6} {:>6} {:>10} {:>5} {:>10} {:>10}",
+        shape.name,
+        arch,
+        capacity("cpu"),
+        capacity("memory"),
+        capacity("pods"),
+        price(CapacityType::OnDemand),
+        price(CapacityType::Spot)
+    )
+}
