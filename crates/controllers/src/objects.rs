@@ -84,6 +84,15 @@ pub fn is_ready(node: &Node) -> bool {
         .any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
+/// The label that tells the class of a claim, on the claim and on its node.
+pub fn class_label(claim: &NodeClaim) -> (String, String) {
+    let class = &claim.spec.node_class_ref;
+    (
+        format!("{}/{}", class.group, class.kind.to_lowercase()),
+        class.name.clone(),
+    )
+}
+
 pub fn about_claim(claim: &NodeClaim) -> About {
     About::claim(&claim.name_any(), &claim.uid().unwrap_or_default())
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use model::ClaimName;
 use tokio::time::{Instant, sleep};
 use tracing::error;
 
@@ -26,7 +27,7 @@ pub async fn run(ctx: Ctx) {
             let waiting = view
                 .unlaunched
                 .iter()
-                .map(|claim| claim.as_str())
+                .map(ClaimName::as_str)
                 .collect::<Vec<_>>()
                 .join(", ");
             error!(unsynced_secs = unsynced.as_secs(), unlaunched = %waiting, error = "not synced", "waiting on cluster sync");

@@ -6,7 +6,7 @@ use api::{conditions::node_claim as condition, labels, v1::NodeClaim};
 use disruption::Command;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Node, Taint};
-use model::{NodeKey, StateNode, budget::DisruptionReason, pool::ConsolidationPolicy};
+use model::{NodeKey, NodeName, StateNode, budget::DisruptionReason, pool::ConsolidationPolicy};
 use state::View;
 use tracing::{error, info};
 
@@ -125,7 +125,7 @@ fn log(view: &View, command: &Command, machines: &[&std::sync::Arc<StateNode>]) 
     let nodes = machines
         .iter()
         .filter_map(|machine| machine.node_name())
-        .map(|name| name.as_str());
+        .map(NodeName::as_str);
     let nodes = nodes.collect::<Vec<_>>().join(", ");
     let pods: usize = machines
         .iter()

@@ -6,7 +6,7 @@ use api::v1::NodeClaim;
 use futures::{StreamExt, stream};
 use jiff::SignedDuration;
 use kube::ResourceExt;
-use model::{PodKey, Snapshot};
+use model::{InstanceTypeName, NodeName, PodKey, Snapshot};
 use scheduler::Launch;
 use state::View;
 use tokio::time::sleep;
@@ -34,9 +34,7 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
     );
     for placement in &decision.placements {
         let machine = view.snapshot.nodes.get(&placement.node);
-        let node = machine
-            .and_then(|machine| machine.node_name())
-            .map(|name| name.as_str());
+        let node = machine.and_then(|machine| machine.node_name()).map(NodeName::as_str);
         let claim = machine
             .and_then(|machine| machine.claim.as_ref())
             .map(|claim| claim.name.as_str());
@@ -169,7 +167,7 @@ impl<'a> Creation<'a> {
             .instance_types
             .iter()
             .take(5)
-            .map(|name| name.as_str())
+            .map(InstanceTypeName::as_str)
             .collect::<Vec<_>>()
             .join(", ");
         let more = launch.instance_types.len().saturating_sub(5);

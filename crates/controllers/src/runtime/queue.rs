@@ -1,7 +1,7 @@
 //! Keys that wait for work, each at most once.
 //!
 //! ```text
-//!              add                     next                  done
+//!              add                     take                  done
 //!   ┌──────┐ ───────►┌───────┐ ───────────────►┌─────────┐ ───────► idle, or waiting until its time
 //!   │ idle │         │ ready │                 │ running │
 //!   └──────┘ ◄───────└───▲───┘                 └────┬────┘
@@ -72,7 +72,7 @@ impl<K: Ord + Clone> Queue<K> {
     }
 
     /// The next key to work on. It is running until [`Queue::done`]; what it was waiting for is moot.
-    pub fn next(&mut self) -> Option<K> {
+    pub fn take(&mut self) -> Option<K> {
         let key = self.ready.pop_front()?;
         self.queued.remove(&key);
         self.cancel_delay(&key);
@@ -110,14 +110,14 @@ mod tests {
         queue.add("a");
         queue.add("b");
         queue.add("a");
-        assert_eq!((queue.next(), queue.depth()), (Some("a"), 1));
+        assert_eq!((queue.take(), queue.depth()), (Some("a"), 1));
         queue.add("a");
-        assert_eq!(queue.next(), Some("b"));
-        assert_eq!(queue.next(), None, "a is still running");
+        assert_eq!(queue.take(), Some("b"));
+        assert_eq!(queue.take(), None, "a is still running");
         queue.done(&"a");
-        assert_eq!(queue.next(), Some("a"), "it was added while it ran");
+        assert_eq!(queue.take(), Some("a"), "it was added while it ran");
         queue.done(&"a");
-        assert_eq!(queue.next(), None);
+        assert_eq!(queue.take(), None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -130,11 +130,11 @@ mod tests {
         queue.add_at("b", later(7));
         assert_eq!(queue.next_wake(), Some(later(7)));
         queue.wake(later(8));
-        assert_eq!(queue.next(), Some("b"));
-        assert_eq!(queue.next(), None);
+        assert_eq!(queue.take(), Some("b"));
+        assert_eq!(queue.take(), None);
 
         queue.add("a");
-        assert_eq!(queue.next(), Some("a"));
+        assert_eq!(queue.take(), Some("a"));
         assert_eq!(queue.next_wake(), None, "a run makes the wait moot");
     }
 }

@@ -60,7 +60,7 @@ impl<R: Reconcile> Worker<R> {
             }
             self.queue.wake(Instant::now());
             while running.len() < R::CONCURRENCY
-                && let Some(key) = self.queue.next()
+                && let Some(key) = self.queue.take()
             {
                 running.push(self.start(key));
             }

@@ -127,7 +127,7 @@ mod tests {
     fn who_will_not_leave_is_not_waited_for() {
         // LC-N7, LC-N10, LC-N14, LC-N18
         let tolerant = shaped("t", |shape| {
-            shape.tolerations = vec![Toleration::of_key(Taint::disrupted().key)]
+            shape.tolerations = vec![Toleration::of_key(Taint::disrupted().key)];
         });
         let done = Pod {
             phase: PodPhase::Succeeded,

@@ -41,9 +41,8 @@ impl Reconcile for Expiration {
     const CONCURRENCY: usize = 10;
 
     fn keys(&self, event: &Event, _: &View, add: &mut dyn FnMut(ClaimName)) {
-        // Age and limit are fixed at creation: one look sets the alarm.
         if let Event::Claim(change) = event
-            && change.old.is_none()
+            && change.new.is_some()
         {
             add((&*change.key.name).into());
         }

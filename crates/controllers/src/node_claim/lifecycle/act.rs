@@ -22,13 +22,16 @@ use crate::{
     metrics::DisruptedWhy,
     node_claim::{Draft, remove},
     node_pool::registration_health,
-    objects::{held, instance_of, is_held, label, pool_of},
+    objects::{class_label, held, instance_of, is_held, label, pool_of},
     runtime::Action,
 };
 
-/// Whether the claim lives on after a step.
+/// What became of the first step.
 enum Launch {
-    Goes(Option<CloudError>),
+    Done,
+    /// To be tried again.
+    Failed(CloudError),
+    /// The claim is gone, or will be.
     Abandoned,
 }
 
@@ -40,13 +43,21 @@ pub async fn bring_up(ctx: &Ctx, claim: &NodeClaim) -> Result<Action, StepError>
         ctx.writer.update(claim, &held(claim)).await?
     };
     let mut draft = Draft::of(&claim, ctx.clock.now());
+    hydrate(&mut draft);
 
-    let failed_launch = match launch(ctx, &mut draft).await? {
-        Launch::Goes(failure) => failure,
+    // What one step could not do does not undo what the others did: it is told after all has been written down.
+    let mut failure: Option<StepError> = match launch(ctx, &mut draft).await? {
+        Launch::Done => None,
+        Launch::Failed(cause) => Some(cause.into()),
         Launch::Abandoned => return Ok(Action::AwaitChange),
     };
-    let node = register(ctx, &mut draft).await?;
-    initialize(ctx, &mut draft, node).await?;
+    let brought_up = async {
+        let node = register(ctx, &mut draft).await?;
+        initialize(ctx, &mut draft, node).await
+    };
+    if let Err(cause) = brought_up.await {
+        failure.get_or_insert(cause);
+    }
 
     let now = ctx.clock.now();
     let limits = liveness::Limits::of(&ctx.knobs);
@@ -56,16 +67,28 @@ pub async fn bring_up(ctx: &Ctx, claim: &NodeClaim) -> Result<Action, StepError>
         return Ok(Action::AwaitChange);
     }
     record(ctx, draft).await?;
-    match (failed_launch, liveness) {
-        (Some(failure), _) => Err(failure.into()),
+    match (failure, liveness) {
+        (Some(failure), _) => Err(failure),
         (None, Liveness::CheckAgain(wait)) => Ok(Action::After(wait.unsigned_abs())),
         (None, _) => Ok(Action::AwaitChange),
     }
 }
 
+/// A claim that a user made by hand may lack the label that tells its class.
+fn hydrate(draft: &mut Draft) {
+    let (key, class) = class_label(&draft.claim);
+    draft
+        .claim
+        .metadata
+        .labels
+        .get_or_insert_default()
+        .entry(key)
+        .or_insert(class);
+}
+
 async fn launch(ctx: &Ctx, draft: &mut Draft) -> Result<Launch, StepError> {
     if draft.is_true(condition::LAUNCHED) {
-        return Ok(Launch::Goes(None));
+        return Ok(Launch::Done);
     }
     let view = ctx.index.view();
     let key = NodeKey::Claim(draft.claim.name_any().into());
@@ -77,7 +100,7 @@ async fn launch(ctx: &Ctx, draft: &mut Draft) -> Result<Launch, StepError> {
     match ctx.cloud.launch(&request).await {
         Ok(launched) => {
             launch::record(draft, launched, ctx.clock.now());
-            Ok(Launch::Goes(None))
+            Ok(Launch::Done)
         }
         Err(refusal @ (ProviderError::InsufficientCapacity { .. } | ProviderError::NodeClassNotReady { .. })) => {
             let why = match refusal {
@@ -96,7 +119,7 @@ async fn launch(ctx: &Ctx, draft: &mut Draft) -> Result<Launch, StepError> {
         Err(cause) => {
             launch::record_failure(draft, &cause, ctx.clock.now());
             let action = "launch an instance";
-            Ok(Launch::Goes(Some(CloudError { action, cause })))
+            Ok(Launch::Failed(CloudError { action, cause }))
         }
     }
 }
@@ -112,7 +135,10 @@ async fn register(ctx: &Ctx, draft: &mut Draft) -> Result<Option<Node>, StepErro
     registration::note(draft, &found, now);
     let (node, unmarked) = match found {
         Registration::Waiting | Registration::NoNode | Registration::SeveralNodes => return Ok(None),
-        Registration::Done(node) => return Ok(Some(node)),
+        Registration::Done(node) => {
+            let hydrated = registration::hydrated(&draft.claim, &node);
+            return Ok(Some(ctx.writer.update(&node, &hydrated).await?));
+        }
         Registration::Join { node, unmarked } => (node, unmarked),
     };
     if unmarked {

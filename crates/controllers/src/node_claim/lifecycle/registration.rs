@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::{
     node_claim::Draft,
-    objects::{held, label, taints_of},
+    objects::{class_label, held, label, taints_of},
 };
 
 /// Which node belongs to a claim.
@@ -103,6 +103,19 @@ pub fn joined(claim: &NodeClaim, node: &Node) -> Node {
     labels.extend(claim.labels().clone());
     labels.insert(labels::REGISTERED.to_owned(), "true".to_owned());
     joined
+}
+
+/// A node that registered before its class was told by a label gets that label.
+pub fn hydrated(claim: &NodeClaim, node: &Node) -> Node {
+    let (key, class) = class_label(claim);
+    let mut hydrated = node.clone();
+    hydrated
+        .metadata
+        .labels
+        .get_or_insert_default()
+        .entry(key)
+        .or_insert(class);
+    hydrated
 }
 
 fn same(a: &Taint, b: &Taint) -> bool {
@@ -215,6 +228,15 @@ mod tests {
         assert_eq!(once.annotations()["a"], "claim");
         assert_eq!(once.owner_references().len(), 1);
         assert_eq!(once.finalizers(), ["karpenter.sh/termination"]);
+    }
+
+    /// LC-Y1.
+    #[test]
+    fn a_missing_class_label_is_added_and_a_present_one_kept() {
+        let claim = claim(json!({}));
+        assert_eq!(label(&hydrated(&claim, &node(json!({}))), "g/k"), "n");
+        let labelled = node(json!({"metadata": {"labels": {"g/k": "other"}}}));
+        assert_eq!(hydrated(&claim, &labelled), labelled);
     }
 
     /// LC-G5: synced unless the label says `true`.
