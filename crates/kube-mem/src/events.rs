@@ -15,7 +15,12 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// The form of `events.k8s.io/v1`.
 pub(crate) fn to_events_group(stored: &Value) -> Value {
-    renamed(stored, "events.k8s.io/v1", |(core, newer)| (core, newer))
+    let mut event = renamed(stored, "events.k8s.io/v1", |(core, newer)| (core, newer));
+    if let Some(fields) = event.as_object_mut() {
+        // The core form writes these even if they are empty, the newer one does not.
+        fields.retain(|key, value| !(key.starts_with("reporting") && value == ""));
+    }
+    event
 }
 
 /// The form of the core group, in which events are stored.

@@ -80,7 +80,9 @@ impl Failure {
     }
 
     pub(crate) fn invalid(ty: &ResourceType, name: &str, errors: &[FieldError]) -> Self {
-        Self::invalid_kind(&ty.group, &ty.kind, name, errors)
+        // Inside the real server an event is of the core group, whichever way it came.
+        let group = if ty.group == "events.k8s.io" { "" } else { &ty.group };
+        Self::invalid_kind(group, &ty.kind, name, errors)
     }
 
     pub(crate) fn invalid_kind(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
@@ -102,9 +104,7 @@ impl Failure {
     }
 
     pub(crate) fn unsupported_media_type(message: impl Into<String>) -> Self {
-        let mut failure = Self::new(415, "UnsupportedMediaType", message);
-        failure.details = Some(json!({}));
-        failure
+        Self::new(415, "UnsupportedMediaType", message)
     }
 
     /// The client asked for a version that this server has not reached.

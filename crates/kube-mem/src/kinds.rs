@@ -23,7 +23,7 @@ use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::managed_fields;
 use crate::meta;
-use crate::registry::ResourceType;
+use crate::registry::{Gvk, ResourceType};
 use crate::schema::{FieldError, TypeSchema};
 use crate::types;
 
@@ -37,10 +37,16 @@ pub(crate) use facts::{
 /// *Errors*: the decoder's complaint about a value of the wrong type.
 pub(crate) fn fit(ty: &ResourceType, object: &mut Value) -> Result<Vec<String>, String> {
     match &ty.custom {
-        Some(custom) => Ok(custom.schema.prune(object)),
+        Some(custom) => {
+            let unknown = custom.schema.prune(object);
+            // Any built-in kind will do: they all have the same metadata.
+            let any = types::of(&Gvk::new("", "v1", "ConfigMap")).expect("config maps are built in");
+            shape::fit_metadata(&any, &ty.kind, object).map(|()| unknown)
+        }
         None => {
             let unknown = with_types(ty, |types| shape::fit(types, &ty.kind, object))?;
-            resources::readable(ty, object).map(|()| unknown)
+            resources::readable(ty, object)?;
+            small::readable(ty, object).map(|()| unknown)
         }
     }
 }
@@ -93,7 +99,7 @@ pub(crate) fn prepare_create(cluster: &mut Cluster, ty: &ResourceType, object: &
         ("", "Namespace") => namespace::prepare_create(object),
         ("", "Service") => small::prepare_service(cluster, object),
         ("apiextensions.k8s.io", _) => definition::prepare_create(object, &cluster.stamp()),
-        _ => small::prepare_create(ty, object),
+        _ => small::prepare_create(ty, object, &cluster.stamp()),
     }
 }
 

@@ -84,13 +84,11 @@ pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
     set_or_remove(metadata_mut(object), "finalizers", value);
 }
 
-/// Sets a field unless it is there; null counts as absent.
+/// Sets a field unless it is there; null and the empty string count as absent, as they do for Go's defaults.
 pub(crate) fn set_default(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
-    match map.get(key) {
-        None | Some(Value::Null) => {
-            map.insert(key.to_owned(), value.into());
-        }
-        Some(_) => {}
+    let absent = map.get(key).is_none_or(|present| present.is_null() || present == "");
+    if absent {
+        map.insert(key.to_owned(), value.into());
     }
 }
 

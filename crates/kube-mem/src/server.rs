@@ -202,7 +202,11 @@ impl ApiServer {
 /// What a built-in group lacks is refused with a status; elsewhere the real server has no page at all.
 fn is_built_in(path: &str) -> bool {
     let mut words = path.split('/').filter(|word| !word.is_empty());
-    let group = if words.next() == Some("api") { "" } else { words.next().unwrap_or_default() };
+    let group = if words.next() == Some("api") {
+        ""
+    } else {
+        words.next().unwrap_or_default()
+    };
     builtin_types().iter().any(|ty| ty.group == group)
 }
 

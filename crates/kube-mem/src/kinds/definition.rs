@@ -91,7 +91,7 @@ pub(super) fn validate(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     for (index, version) in versions.iter().enumerate() {
         if !version["schema"]["openAPIV3Schema"].is_object() {
             let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
-            errors.push(complaint::required(field, "schemas are required"));
+            errors.push(complaint::required(field, ""));
         }
     }
     if let Some(old) = old {

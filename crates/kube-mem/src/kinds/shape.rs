@@ -22,6 +22,24 @@ pub(crate) fn fit(types: &TypeSchema, kind: &str, object: &mut Value) -> Result<
     Ok(fitting.unknown)
 }
 
+/// Brings the metadata of a custom resource into shape. Its fields are typed although the rest of the object is not.
+pub(crate) fn fit_metadata(types: &TypeSchema, kind: &str, object: &mut Value) -> Result<(), String> {
+    let root = types
+        .node(types.root())
+        .map
+        .as_ref()
+        .and_then(|map| map.type_of("metadata"));
+    let (Some(node), Some(metadata)) = (root, object.get_mut("metadata")) else {
+        return Ok(());
+    };
+    let mut fitting = Fitting {
+        types,
+        kind,
+        unknown: Vec::new(),
+    };
+    fitting.value(node, metadata, &Path::Field(&Path::Root, "metadata"))
+}
+
 /// Where a value stands. Written out only when there is something to say about it.
 enum Path<'a> {
     Root,
@@ -72,6 +90,10 @@ impl Fitting<'_> {
                 continue;
             };
             self.value(node, value, &Path::Field(path, key))?;
+            // Storage does not tell an empty list or map from none.
+            if map.zero_of(key) == Some(&Value::Null) && self.is_empty(node, value) {
+                *value = Value::Null;
+            }
             if self.vanishes(map, key, value) {
                 dropped.push(key.clone());
             }
@@ -97,8 +119,7 @@ impl Fitting<'_> {
         match value {
             Value::Null => field.zero != Some(Value::Null),
             _ if !field.omit_empty => false,
-            Value::Array(items) => items.is_empty(),
-            Value::Object(fields) => fields.is_empty() && self.is_plain_map(field.node),
+            Value::Array(_) | Value::Object(_) => self.is_empty(field.node, value),
             Value::String(text) => text.is_empty(),
             Value::Bool(flag) => !flag,
             Value::Number(number) => number.as_i64() == Some(0),
@@ -114,13 +135,14 @@ impl Fitting<'_> {
         map.fields.is_empty() && map.values.is_some_and(open)
     }
 
-    /// A map of keys to values, as against a struct, which may be there and empty.
-    fn is_plain_map(&self, node: NodeId) -> bool {
-        self.types
-            .node(node)
-            .map
-            .as_ref()
-            .is_some_and(|map| map.fields.is_empty() && map.values.is_some())
+    /// True for an empty list and for an empty map of keys to values; a struct may be there and empty.
+    fn is_empty(&self, node: NodeId, value: &Value) -> bool {
+        let plain = |map: &MapType| map.fields.is_empty() && map.values.is_some();
+        match value {
+            Value::Array(items) => items.is_empty(),
+            Value::Object(fields) => fields.is_empty() && self.types.node(node).map.as_ref().is_some_and(plain),
+            _ => false,
+        }
     }
 
     fn misfit(&self, form: Form<'_>, value: &Value, path: &str) -> String {

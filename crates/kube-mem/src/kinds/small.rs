@@ -13,6 +13,26 @@ use crate::schema::FieldError;
 
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 
+/// *Errors*: the decoder's complaint about the data of a secret that is not in base 64.
+pub(super) fn readable(ty: &ResourceType, object: &Value) -> Result<(), String> {
+    if !ty.is("", "secrets") {
+        return Ok(());
+    }
+    for text in object["data"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, value)| value.as_str())
+    {
+        if STANDARD.decode(text).is_err() {
+            let legal = |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '/' | '=');
+            let at = text.find(|char| !legal(char)).unwrap_or(text.len());
+            return Err(format!("illegal base64 data at input byte {at}"));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn default(ty: &ResourceType, object: &mut Value) {
     match (ty.group.as_str(), ty.kind.as_str()) {
         ("", "Service") => default_service(object),
@@ -37,6 +57,22 @@ pub(super) fn default(ty: &ResourceType, object: &mut Value) {
             }
         }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => default_binding(object),
+        ("discovery.k8s.io", "EndpointSlice") => {
+            for port in object
+                .get_mut("ports")
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
+                let Some(port) = port.as_object_mut() else { continue };
+                set_default(port, "name", "");
+                set_default(port, "protocol", "TCP");
+            }
+        }
+        ("resource.k8s.io", "ResourceClaim") => default_requests(object.pointer_mut("/spec/devices/requests")),
+        ("resource.k8s.io", "ResourceClaimTemplate") => {
+            default_requests(object.pointer_mut("/spec/spec/devices/requests"));
+        }
         ("networking.k8s.io", "NetworkPolicy") => {
             set_default(meta::map_mut(object, "spec"), "policyTypes", json!(["Ingress"]));
         }
@@ -67,6 +103,9 @@ fn default_service(object: &mut Value) {
         let Some(port) = port.as_object_mut() else { continue };
         set_default(port, "protocol", "TCP");
         if let Some(number) = port.get("port").cloned() {
+            if port.get("targetPort") == Some(&json!(0)) {
+                port.remove("targetPort");
+            }
             set_default(port, "targetPort", number);
         }
     }
@@ -133,6 +172,28 @@ fn default_driver(spec: &mut Map<String, Value>) {
     set_default(spec, "seLinuxMount", false);
 }
 
+/// A request for devices is for one device unless it says otherwise.
+fn default_requests(requests: Option<&mut Value>) {
+    for request in requests.and_then(Value::as_array_mut).into_iter().flatten() {
+        let mut alternatives: Vec<&mut Value> = Vec::new();
+        if let Some(fields) = request.as_object_mut() {
+            for (key, value) in fields {
+                match key.as_str() {
+                    "exactly" => alternatives.push(value),
+                    "firstAvailable" => alternatives.extend(value.as_array_mut().into_iter().flatten()),
+                    _ => {}
+                }
+            }
+        }
+        for alternative in alternatives.into_iter().filter_map(Value::as_object_mut) {
+            set_default(alternative, "allocationMode", "ExactCount");
+            if alternative["allocationMode"] == "ExactCount" {
+                set_default(alternative, "count", 1);
+            }
+        }
+    }
+}
+
 fn default_binding(object: &mut Value) {
     if let Some(role) = object.get_mut("roleRef").and_then(Value::as_object_mut) {
         set_default(role, "apiGroup", "rbac.authorization.k8s.io");
@@ -179,9 +240,12 @@ pub(super) fn admit_claim(cluster: &Cluster, object: &mut Value) {
 }
 
 /// The status that a new object of the kind starts with.
-pub(super) fn prepare_create(ty: &ResourceType, object: &mut Value) {
+pub(super) fn prepare_create(ty: &ResourceType, object: &mut Value, now: &str) {
     match (ty.group.as_str(), ty.kind.as_str()) {
-        ("", "PersistentVolume" | "PersistentVolumeClaim") => object["status"] = json!({ "phase": "Pending" }),
+        ("", "PersistentVolumeClaim") => object["status"] = json!({ "phase": "Pending" }),
+        ("", "PersistentVolume") => {
+            object["status"] = json!({ "phase": "Pending", "lastPhaseTransitionTime": now });
+        }
         ("batch", "Job") => {
             object["status"] = json!({});
             workload::prepare_job(object);
@@ -196,7 +260,9 @@ pub(super) fn prepare_create(ty: &ResourceType, object: &mut Value) {
             object["status"] = json!({
                 "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0,
             });
+            workload::count_templates(object, None);
         }
+        ("storage.k8s.io", "VolumeAttachment") => object["status"] = json!({ "attached": false }),
         ("apps", "Deployment") | ("batch", "CronJob") | ("resource.k8s.io", "ResourceClaim") => {
             object["status"] = json!({});
         }
@@ -205,6 +271,9 @@ pub(super) fn prepare_create(ty: &ResourceType, object: &mut Value) {
 }
 
 pub(super) fn prepare_update(ty: &ResourceType, new: &mut Value, old: &Value) {
+    if ty.is("apps", "daemonsets") {
+        workload::count_templates(new, Some(old));
+    }
     // A service keeps the address that it was given.
     if ty.is("", "services")
         && let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut)
@@ -248,6 +317,14 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
             }
         }
         ("", "PersistentVolumeClaim") => claim(new, old, &mut errors),
+        ("", "Service") => {
+            let spec = &new["spec"];
+            let without = spec["clusterIP"] == "None" || spec["type"] == "ExternalName";
+            if meta::list(&spec["ports"]).is_empty() && !without {
+                errors.push(complaint::required("spec.ports", ""));
+            }
+        }
+        ("" | "events.k8s.io", "Event") => event(ty, new, &mut errors),
         ("coordination.k8s.io", "Lease") => {
             let secs = &new["spec"]["leaseDurationSeconds"];
             if secs.as_i64().is_some_and(|secs| secs <= 0) {
@@ -261,6 +338,39 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
         _ => {}
     }
     errors
+}
+
+/// Events lie where the object is that they are about; those about the cluster lie in the default namespace.
+fn event(ty: &ResourceType, new: &Value, errors: &mut Vec<FieldError>) {
+    let about = new["involvedObject"]["namespace"].as_str().unwrap_or_default();
+    let namespace = meta::namespace(new);
+    let expected = if about.is_empty() { "default" } else { about };
+    if namespace != expected {
+        let detail = "does not match event.namespace";
+        errors.push(complaint::invalid("involvedObject.namespace", &json!(about), detail));
+    }
+    if ty.group.is_empty() {
+        return;
+    }
+    let dated = !new["eventTime"].is_null();
+    if !dated {
+        errors.push(complaint::required("eventTime", ""));
+    }
+    for (field, shown) in [
+        ("reportingComponent", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
+        ("action", "action"),
+        ("reason", "reason"),
+    ] {
+        if dated && new[field].as_str().unwrap_or_default().is_empty() {
+            errors.push(complaint::required(shown, ""));
+        }
+    }
+    let kind = new["type"].as_str().unwrap_or_default();
+    if !["Normal", "Warning"].contains(&kind) {
+        let detail = format!("has invalid value: {kind}");
+        errors.push(complaint::invalid("type", &json!(kind), &detail));
+    }
 }
 
 fn budget(new: &Value, errors: &mut Vec<FieldError>) {
@@ -318,6 +428,10 @@ fn claim(new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     let fixed = |spec: &Value| -> Map<String, Value> {
         let mut spec = spec.as_object().cloned().unwrap_or_default();
         spec.retain(|key, _| !["resources", "volumeAttributesClassName", "volumeName"].contains(&key.as_str()));
+        // A claim without a class may still be given one.
+        if old["spec"]["storageClassName"].is_null() {
+            spec.remove("storageClassName");
+        }
         spec
     };
     if fixed(spec) != fixed(&old["spec"]) {

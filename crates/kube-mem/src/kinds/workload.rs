@@ -135,6 +135,25 @@ pub(super) fn prepare_job(object: &mut Value) {
         labels.insert(format!("{prefix}controller-uid"), uid.clone().into());
         labels.insert(format!("{prefix}job-name"), name.clone().into());
     }
+    // A job without labels of its own shares those of its pods.
+    let labels = Value::Object(labels.clone());
+    set_default(meta::metadata_mut(object), "labels", labels);
+}
+
+/// How often the template of a daemon set changed is still told in an annotation, as in the kind's first version.
+pub(super) fn count_templates(new: &mut Value, old: Option<&Value>) {
+    const ANNOTATION: &str = "deprecated.daemonset.template.generation";
+    let count = match old {
+        None => 1,
+        Some(old) => {
+            let before = old["metadata"]["annotations"][ANNOTATION]
+                .as_str()
+                .and_then(|text| text.parse::<i64>().ok());
+            before.unwrap_or(0) + i64::from(new["spec"]["template"] != old["spec"]["template"])
+        }
+    };
+    meta::metadata_mut(new);
+    meta::map_mut(&mut new["metadata"], "annotations").insert(ANNOTATION.to_owned(), count.to_string().into());
 }
 
 pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -157,59 +176,69 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
             errors.push(complaint::invalid(format!("spec.{field}"), &spec[field], detail));
         }
     }
-    let template = &spec["template"];
-    let path = "spec.template.metadata.labels";
-    if kind != "Job" {
-        selector(spec, path, &mut errors);
+    // Daemon sets are the oldest of the kinds and are checked in another order.
+    let changes = |errors: &mut Vec<FieldError>| {
+        if let Some(old) = old {
+            immutable(kind, spec, &old["spec"], errors);
+        }
+    };
+    if kind == "DaemonSet" {
+        changes(&mut errors);
     }
-    metadata::labels(&template["metadata"]["labels"], path, &mut errors);
+    let template = &spec["template"];
+    if kind != "Job" {
+        selector(kind, spec, &mut errors);
+    }
+    metadata::labels(&template["metadata"]["labels"], LABELS, &mut errors);
     let template_changed = old.is_none_or(|old| old["spec"]["template"] != *template);
     if template_changed {
         pod::validate_spec(&template["spec"], "spec.template.spec", &mut errors);
         restart_policy(kind, &template["spec"], &mut errors);
     }
-    if let Some(old) = old {
-        immutable(kind, spec, &old["spec"], &mut errors);
+    if kind != "DaemonSet" {
+        changes(&mut errors);
     }
     errors
 }
 
-fn selector(spec: &Value, labels_path: &str, errors: &mut Vec<FieldError>) {
+const LABELS: &str = "spec.template.metadata.labels";
+
+fn selector(kind: &str, spec: &Value, errors: &mut Vec<FieldError>) {
     let selector = &spec["selector"];
-    if !selector.is_object() {
+    if selector.is_null() && kind != "DaemonSet" {
         errors.push(complaint::required("spec.selector", ""));
-        return;
     }
     let parsed = LabelSelector::from_object(selector);
     if parsed.is_everything() {
-        let detail = "empty selector is invalid for deployment";
-        errors.push(complaint::invalid("spec.selector", selector, detail));
+        let word = match kind {
+            "StatefulSet" => "statefulset",
+            "DaemonSet" => "daemonset",
+            _ => "deployment",
+        };
+        let detail = format!("empty selector is invalid for {word}");
+        errors.push(complaint::invalid("spec.selector", selector, &detail));
         return;
     }
     let labels = &spec["template"]["metadata"]["labels"];
     if !parsed.matches(labels) {
-        let shown = if labels.is_null() { json!({}) } else { labels.clone() };
         errors.push(complaint::invalid(
-            labels_path,
-            &shown,
+            LABELS,
+            labels,
             "`selector` does not match template `labels`",
         ));
     }
 }
 
 fn restart_policy(kind: &str, spec: &Value, errors: &mut Vec<FieldError>) {
-    let supported: &[&str] = if kind == "Job" {
-        &["OnFailure", "Never"]
-    } else {
-        &["Always"]
-    };
-    let policy = &spec["restartPolicy"];
-    if policy.as_str().is_some_and(|policy| !supported.contains(&policy)) {
-        errors.push(complaint::not_supported(
-            "spec.template.spec.restartPolicy",
-            policy,
-            supported,
-        ));
+    let (field, policy) = ("spec.template.spec.restartPolicy", &spec["restartPolicy"]);
+    match (kind, policy.as_str()) {
+        ("Job", Some("OnFailure" | "Never")) | (_, None) => {}
+        ("Job", Some("Always")) => {
+            errors.push(complaint::required(field, "valid values: \"OnFailure\", \"Never\""));
+        }
+        ("Job", Some(_)) => errors.push(complaint::not_supported(field, policy, &["OnFailure", "Never"])),
+        (_, Some("Always")) => {}
+        (_, Some(_)) => errors.push(complaint::not_supported(field, policy, &["Always"])),
     }
 }
 
@@ -239,7 +268,7 @@ fn immutable(kind: &str, new: &Value, old: &Value, errors: &mut Vec<FieldError>)
         return;
     }
     let fields: &[&str] = if kind == "Job" {
-        &["completionMode", "selector", "template"]
+        &["completions", "completionMode", "selector", "template"]
     } else {
         &["selector"]
     };

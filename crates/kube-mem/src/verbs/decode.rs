@@ -114,7 +114,9 @@ pub(super) fn typed(mut object: Value, ty: &ResourceType, registry: &Registry) -
             "the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in '{object}'"
         )));
     }
-    let Some(fields) = object.as_object_mut() else { return Ok(object) };
+    let Some(fields) = object.as_object_mut() else {
+        return Ok(object);
+    };
     fields.insert("apiVersion".to_owned(), api_version.into());
     fields.insert("kind".to_owned(), kind.into());
     match fields.get("metadata") {

@@ -219,7 +219,15 @@ impl Cluster {
         let held = !meta::finalizers(&new).is_empty() || !meta::list(&new["spec"]["finalizers"]).is_empty();
         match &grace {
             Grace::Set { timestamp, secs } => set_deletion(&mut new, timestamp.clone(), *secs),
-            Grace::None if held => mark_deleting(&mut new, self.now),
+            Grace::None if held => {
+                mark_deleting(&mut new, self.now);
+                // These two have their own way of going, without a grace period and without a new generation.
+                if ty.is("", "namespaces") || ty.is("apiextensions.k8s.io", "customresourcedefinitions") {
+                    let metadata = meta::metadata_mut(&mut new);
+                    metadata.remove("deletionGracePeriodSeconds");
+                    meta::set_or_remove(metadata, "generation", old["metadata"].get("generation").cloned());
+                }
+            }
             _ => {}
         }
         let waits = held || matches!(grace, Grace::Set { secs, .. } if secs > 0);

@@ -42,7 +42,7 @@ impl Cluster {
         match self.budgets_of(request, &pod.value).as_slice() {
             [] => {}
             [budget] => self.charge(request, &pod, budget, options.dry_run)?,
-            _ => return Ok(Reply::value(201, &several_budgets())),
+            _ => return Err(Failure::bare(SEVERAL)),
         }
         self.evicted(request, &pod, &options)
     }
@@ -207,17 +207,8 @@ fn too_many(cause: &str, retry_after_secs: u64) -> Failure {
     failure
 }
 
-/// The real server does not refuse the request as such: the failure is the object that it created.
-fn several_budgets() -> Value {
-    json!({
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-        "code": 500,
-    })
-}
+const SEVERAL: &str =
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
 
 fn no_disruption_left(budget: &mut Value, now: &str) {
     let generation = meta::generation(budget);

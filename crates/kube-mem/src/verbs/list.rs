@@ -108,6 +108,9 @@ impl Cluster {
             None => Page::default(),
         };
         let mut metadata = json!({ "resourceVersion": reading.revision.to_string() });
+        if request.ty.custom.is_some() {
+            metadata["continue"] = "".into();
+        }
         if let Some(last) = &page.more_after {
             let revision = i64::try_from(reading.revision).unwrap_or(-1);
             metadata["continue"] = Continue::token(revision, last, &request.namespace).into();

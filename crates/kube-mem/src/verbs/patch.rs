@@ -29,7 +29,7 @@ impl Cluster {
             return self.apply_object(request);
         }
         if ![JSON, MERGE, STRATEGIC].contains(&media_type) || (media_type == STRATEGIC && request.ty.custom.is_some()) {
-            return Err(Failure::unsupported_media_type("415: Unsupported Media Type"));
+            return Err(unsupported(request));
         }
         let options = WriteOptions::of(request, "PatchOptions")?;
         if request.query.flag("force") {
@@ -112,6 +112,17 @@ impl Cluster {
         }
         name_matches(request, patched)
     }
+}
+
+fn unsupported(request: &Request) -> Failure {
+    if request.ty.custom.is_some() {
+        return Failure::unsupported_media_type(format!(
+            "the body of the request was in an unknown format - accepted media types include: {JSON}, {MERGE}, {APPLY}"
+        ));
+    }
+    let mut failure = Failure::unsupported_media_type("415: Unsupported Media Type");
+    failure.details = Some(json!({}));
+    failure
 }
 
 fn patch_body(request: &Request, media_type: &str) -> Result<Value, Failure> {

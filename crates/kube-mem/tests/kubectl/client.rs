@@ -24,11 +24,16 @@ pub struct Outcome {
 impl Kubectl {
     pub async fn start() -> Self {
         let server = ApiServer::default();
-        let listener =
-            HttpsListener::bind(server.clone(), ([127, 0, 0, 1], 0).into()).await.expect("a free port on loopback");
+        let listener = HttpsListener::bind(server.clone(), ([127, 0, 0, 1], 0).into())
+            .await
+            .expect("a free port on loopback");
         let directory = tempfile::tempdir().expect("a temporary directory");
         std::fs::write(directory.path().join("kubeconfig"), listener.kubeconfig("memory")).expect("a kubeconfig");
-        Kubectl { server, directory, _listener: listener }
+        Kubectl {
+            server,
+            directory,
+            _listener: listener,
+        }
     }
 
     /// A client of the same server, for what kubectl cannot do.
@@ -58,7 +63,12 @@ impl Kubectl {
     /// Runs with `input` on standard input.
     pub fn run_with(&self, args: &[&str], input: &str) -> Outcome {
         let mut child = self.command(args).spawn().expect("kubectl is installed");
-        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("kubectl reads its input");
+        child
+            .stdin
+            .take()
+            .expect("a pipe")
+            .write_all(input.as_bytes())
+            .expect("kubectl reads its input");
         let output = child.wait_with_output().expect("kubectl ends");
         Outcome {
             success: output.status.success(),
@@ -76,7 +86,13 @@ impl Kubectl {
     #[track_caller]
     pub fn pipe(&self, args: &[&str], input: &str) -> String {
         let outcome = self.run_with(args, input);
-        assert!(outcome.success, "kubectl {}: {}{}", args.join(" "), outcome.stdout, outcome.stderr);
+        assert!(
+            outcome.success,
+            "kubectl {}: {}{}",
+            args.join(" "),
+            outcome.stdout,
+            outcome.stderr
+        );
         outcome.stdout
     }
 
@@ -126,7 +142,10 @@ impl Drop for Watch {
 }
 
 fn row(line: &str) -> String {
-    let words: Vec<&str> = line.split_whitespace().map(|word| if is_age(word) { "_" } else { word }).collect();
+    let words: Vec<&str> = line
+        .split_whitespace()
+        .map(|word| if is_age(word) { "_" } else { word })
+        .collect();
     words.join(" ")
 }
 
