@@ -10,6 +10,8 @@
 mod backoff;
 mod queue;
 mod router;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::{fmt::Debug, time::Duration};
@@ -33,17 +35,6 @@ pub enum Action {
     After(Duration),
 }
 
-impl Action {
-    /// The one that comes first.
-    pub fn sooner(self, other: Action) -> Action {
-        match (self, other) {
-            (Action::After(a), Action::After(b)) => Action::After(a.min(b)),
-            (Action::After(a), Action::AwaitChange) | (Action::AwaitChange, Action::After(a)) => Action::After(a),
-            (Action::AwaitChange, Action::AwaitChange) => Action::AwaitChange,
-        }
-    }
-}
-
 /// A controller over keys.
 #[async_trait]
 pub trait Reconcile: Send + Sync + 'static {
@@ -62,20 +53,4 @@ pub trait Reconcile: Send + Sync + 'static {
 
     /// Brings one key forward. Safe to cancel and to repeat at any point.
     async fn reconcile(&self, key: &Self::Key) -> Result<Action, Self::Error>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sooner_action_wins() {
-        let (short, long) = (
-            Action::After(Duration::from_secs(1)),
-            Action::After(Duration::from_secs(2)),
-        );
-        assert_eq!(long.sooner(short), short);
-        assert_eq!(long.sooner(Action::AwaitChange), long);
-        assert_eq!(Action::AwaitChange.sooner(Action::AwaitChange), Action::AwaitChange);
-    }
 }

@@ -114,8 +114,7 @@ impl Writer {
                 }
                 Ok(())
             }
-            // A conflict says that the name has passed to another object.
-            Err(error) if matches!(error.failure, ApiFailure::NotFound | ApiFailure::Conflict) => {
+            Err(error) if error.failure == ApiFailure::NotFound => {
                 self.index.delete(object);
                 Ok(())
             }
