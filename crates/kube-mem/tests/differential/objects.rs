@@ -179,7 +179,8 @@ fn pod_spec(rng: &mut StdRng) -> Value {
     if rarely(rng, 4) {
         container["env"] = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]);
     }
-    let mut spec = json!({"containers": [container]});
+    // The real server mounts a token, which this one does not have.
+    let mut spec = json!({"automountServiceAccountToken": false, "containers": [container]});
     if rarely(rng, 4) {
         spec["tolerations"] =
             json!([{"key": "k", "operator": pick(rng, &["Exists", "Equal", "Never"]), "effect": "NoSchedule"}]);
@@ -231,10 +232,14 @@ fn deployment(rng: &mut StdRng) -> Value {
     deployment
 }
 
+/// The real server gives every new node a taint that its controllers take away again, so nodes bring it along here.
 fn node(rng: &mut StdRng) -> Value {
-    let mut node = json!({"metadata": {"labels": labels(rng)}});
+    let mut node = json!({
+        "metadata": {"labels": labels(rng)},
+        "spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]},
+    });
     if rng.random() {
-        node["spec"] = json!({"taints": taints(rng), "providerID": "kwok://x"});
+        node["spec"]["providerID"] = "kwok://x".into();
     }
     node
 }
@@ -276,7 +281,7 @@ fn lease(rng: &mut StdRng) -> Value {
 
 fn widget(rng: &mut StdRng) -> Value {
     let rows: Vec<Value> = serde_json::from_str(include_str!("../../src/schema/tests/rows.json")).expect("a fixture");
-    let mut widget = json!({"spec": pick(rng, &rows)["spec"]});
+    let mut widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "spec": pick(rng, &rows)["spec"]});
     if rng.random() {
         widget["spec"] = json!({"size": pick(rng, &["S", "M"]), "replicas": pick(rng, &[1, 2]), "tags": ["a"]});
     }

@@ -81,7 +81,9 @@ impl Pair {
             Body::Raw(text) => text.clone().into_bytes(),
             // What is there now, as this server says, changed.
             Body::Changed(path, change) => {
-                let mut current = call(client, Call::get(path)).await.body;
+                let found = call(client, Call::get(path)).await;
+                let name = path.rsplit('/').next().unwrap_or_default();
+                let mut current = if found.code == 200 { found.body } else { json!({"metadata": {"name": name}}) };
                 change(&mut current);
                 current.to_string().into_bytes()
             }
@@ -104,6 +106,10 @@ impl Call {
             content_type: "",
             body: Vec::new(),
         }
+    }
+
+    fn merge(path: &str, body: &Value) -> Call {
+        Call { method: Method::PATCH, content_type: "application/merge-patch+json", ..Call::post(path, body) }
     }
 
     fn post(path: &str, body: &Value) -> Call {

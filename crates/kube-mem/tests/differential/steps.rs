@@ -283,7 +283,7 @@ impl Story {
 
     fn apply(&mut self, kind: &Kind, path: &str, value: Value) -> Step {
         let version = kind.api.trim_start_matches("/apis/").trim_start_matches("/api/");
-        let mut object = if rarely(&mut self.rng, 3) {
+        let mut object = if kind.kind == "Node" || rarely(&mut self.rng, 3) {
             (kind.make)(&mut self.rng)
         } else {
             json!({})
