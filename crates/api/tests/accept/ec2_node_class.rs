@@ -26,7 +26,7 @@ fn base() -> Value {
 }
 
 pub fn rows() -> Vec<Row> {
-    let mut table = Table::new("AP17.5", base());
+    let mut table = Table::new(base());
     identity(&mut table);
     families(&mut table);
     tags(&mut table);
@@ -38,7 +38,7 @@ pub fn rows() -> Vec<Row> {
 
 fn identity(t: &mut Table) {
     let profile = || set("spec.instanceProfile", "profile-1");
-    t.admits(1, []).stores(
+    t.admits("AP17.5.1", []).stores(
         "spec.metadataOptions",
         json!({
             "httpEndpoint": "enabled",
@@ -47,15 +47,17 @@ fn identity(t: &mut Table) {
             "httpTokens": "required",
         }),
     );
-    t.admits(1, [drop("spec.role"), profile()]);
+    t.admits("AP17.5.1", [drop("spec.role"), profile()]);
     let because = "must specify exactly one of ['role', 'instanceProfile']";
-    t.refuses(2, because, [profile()]);
-    t.refuses(2, because, [drop("spec.role")]);
-    t.refuses(2, "role cannot be empty", [set("spec.role", "")]);
-    t.admits(3, [set("spec.role", "role-2")]).updating(&base(), []);
-    t.admits(3, [drop("spec.role"), profile()]).updating(&base(), []);
-    t.admits(3, []).updating(&base(), [drop("spec.role"), profile()]);
-    t.admits(4, [drop("spec")]);
+    t.refuses("AP17.5.2", because, [profile()]);
+    t.refuses("AP17.5.2", because, [drop("spec.role")]);
+    t.refuses("AP17.5.2", "role cannot be empty", [set("spec.role", "")]);
+    t.admits("AP17.5.3", [set("spec.role", "role-2")]).updating(&base(), []);
+    t.admits("AP17.5.3", [drop("spec.role"), profile()])
+        .updating(&base(), []);
+    t.admits("AP17.5.3", [])
+        .updating(&base(), [drop("spec.role"), profile()]);
+    t.admits("AP17.5.4", [drop("spec")]);
 }
 
 fn families(t: &mut Table) {
@@ -70,32 +72,36 @@ fn families(t: &mut Table) {
     let by_id = || set(AMIS, json!([{ "id": "ami-12345749" }]));
     let by_alias = |family: &str| set(AMIS, json!([{ "alias": format!("{}@latest", family.to_lowercase()) }]));
     for family in families.iter().chain(&["Custom"]) {
-        t.admits(5, [by_id(), set(FAMILY, *family)]);
+        t.admits("AP17.5.5", [by_id(), set(FAMILY, *family)]);
     }
-    t.refuses(6, FAMILY, [by_id(), set(FAMILY, "Ubuntu")]);
+    t.refuses("AP17.5.6", FAMILY, [by_id(), set(FAMILY, "Ubuntu")]);
     for family in families {
-        t.admits(7, [by_alias(family), set(FAMILY, family)]);
-        t.admits(7, [by_alias(family), set(FAMILY, "Custom")]);
+        t.admits("AP17.5.7", [by_alias(family), set(FAMILY, family)]);
+        t.admits("AP17.5.7", [by_alias(family), set(FAMILY, "Custom")]);
         for other in families.iter().filter(|other| **other != family) {
-            t.refuses(8, "if set, amiFamily must be", [by_alias(family), set(FAMILY, *other)]);
+            t.refuses(
+                "AP17.5.8",
+                "if set, amiFamily must be",
+                [by_alias(family), set(FAMILY, *other)],
+            );
         }
-        t.admits(10, [by_alias(family)]);
+        t.admits("AP17.5.10", [by_alias(family)]);
     }
     t.refuses(
-        9,
+        "AP17.5.9",
         "must specify amiFamily if amiSelectorTerms does not contain an alias",
         [by_id()],
     );
 }
 
 fn tags(t: &mut Table) {
-    t.admits(11, [set("spec.tags", json!({}))]);
+    t.admits("AP17.5.11", [set("spec.tags", json!({}))]);
     for key in [
         "karpenter.sh/custom-key",
         "karpenter.sh/managed",
         "kubernetes.io/role/key",
     ] {
-        t.admits(11, [set("spec.tags", json!({ key: "value" }))]);
+        t.admits("AP17.5.11", [set("spec.tags", json!({ key: "value" }))]);
     }
     for key in [
         "karpenter.sh/nodepool",
@@ -105,13 +111,13 @@ fn tags(t: &mut Table) {
         "karpenter.sh/nodeclaim",
     ] {
         t.refuses(
-            12,
+            "AP17.5.12",
             "tag contains a restricted tag matching",
             [set("spec.tags", json!({ key: "value" }))],
         );
     }
     t.refuses(
-        12,
+        "AP17.5.12",
         "empty tag keys aren't supported",
         [set("spec.tags", json!({ "": "value" }))],
     );
@@ -121,13 +127,16 @@ fn tags(t: &mut Table) {
 /// unknown fields are pruned, wrong types refused.
 fn kubelet(t: &mut Table) {
     let with = |settings: Value| [set(KUBELET, settings)];
-    t.admits(33, with(json!({ "maxPods": 10, "serializeImagePulls": false })))
-        .stores(KUBELET, json!({ "maxPods": 10 }));
-    t.refuses(33, "spec.kubelet.maxPods", with(json!({ "maxPods": "ten" })));
+    t.admits(
+        "AP17.5.33",
+        with(json!({ "maxPods": 10, "serializeImagePulls": false })),
+    )
+    .stores(KUBELET, json!({ "maxPods": 10 }));
+    t.refuses("AP17.5.33", "spec.kubelet.maxPods", with(json!({ "maxPods": "ten" })));
     for field in ["kubeReserved", "systemReserved"] {
-        t.refuses(34, "valid keys for", with(json!({ field: { "pods": "10" } })));
+        t.refuses("AP17.5.34", "valid keys for", with(json!({ field: { "pods": "10" } })));
         t.refuses(
-            34,
+            "AP17.5.34",
             "value cannot be a negative resource quantity",
             with(json!({ field: { "cpu": "-1" } })),
         );
@@ -140,13 +149,13 @@ fn kubelet(t: &mut Table) {
         "imagefs.inodesFree": "5%",
         "pid.available": "5%",
     });
-    t.admits(35, with(json!({ "evictionHard": signals })));
+    t.admits("AP17.5.35", with(json!({ "evictionHard": signals })));
     let mut graces = signals.clone();
     for (_, grace) in graces.as_object_mut().expect("signals are a map") {
         *grace = "1m".into();
     }
     t.admits(
-        35,
+        "AP17.5.35",
         with(json!({ "evictionSoft": signals, "evictionSoftGracePeriod": graces })),
     );
     let grace = json!({ "memory.available": "1m" });
@@ -157,16 +166,16 @@ fn kubelet(t: &mut Table) {
         for value in ["5%3", "110%", "110GB"] {
             let mut settings = extra.clone();
             settings[field] = json!({ "memory.available": value });
-            t.refuses(36, "memory.available", with(settings));
+            t.refuses("AP17.5.36", "memory.available", with(settings));
         }
     }
     t.refuses(
-        36,
+        "AP17.5.36",
         "valid keys for evictionHard",
         with(json!({ "evictionHard": { "memory": "5%" } })),
     );
     t.refuses(
-        36,
+        "AP17.5.36",
         "valid keys for evictionSoft",
         with(json!({
             "evictionSoft": { "memory": "5%" },
@@ -174,16 +183,20 @@ fn kubelet(t: &mut Table) {
         })),
     );
     t.refuses(
-        36,
+        "AP17.5.36",
         "spec.kubelet",
         with(json!({ "evictionSoft": { "memory.available": "5%" } })),
     );
-    t.refuses(36, "spec.kubelet", with(json!({ "evictionSoftGracePeriod": grace })));
-    t.admits(37, with(json!({ "imageGCHighThresholdPercent": 10 })));
     t.refuses(
-        38,
+        "AP17.5.36",
+        "spec.kubelet",
+        with(json!({ "evictionSoftGracePeriod": grace })),
+    );
+    t.admits("AP17.5.37", with(json!({ "imageGCHighThresholdPercent": 10 })));
+    t.refuses(
+        "AP17.5.38",
         "imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent",
         with(json!({ "imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 60 })),
     );
-    t.refuses(38, "spec.kubelet.maxPods", with(json!({ "maxPods": -1 })));
+    t.refuses("AP17.5.38", "spec.kubelet.maxPods", with(json!({ "maxPods": -1 })));
 }

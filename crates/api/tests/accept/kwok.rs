@@ -7,7 +7,7 @@ use crate::requirements::requirement;
 use crate::row::{Row, Table, set};
 
 pub fn rows() -> Vec<Row> {
-    let mut pools = Table::new("K5", node_pool::base());
+    let mut pools = Table::new(node_pool::base());
     let requirements = "spec.template.spec.requirements";
     for key in [
         "kwoknodeclass",
@@ -17,10 +17,10 @@ pub fn rows() -> Vec<Row> {
         "instance-size",
     ] {
         let key = format!("karpenter.kwok.sh/{key}");
-        pools.admits(1, [set(requirements, requirement(&key, "In", &["1"]))]);
+        pools.admits("K5.1", [set(requirements, requirement(&key, "In", &["1"]))]);
     }
     pools.refuses(
-        2,
+        "K5.2",
         r#"label domain "karpenter.kwok.sh" is restricted"#,
         [set(
             requirements,
@@ -29,7 +29,7 @@ pub fn rows() -> Vec<Row> {
     );
     // AP10.6, last row: without the AWS rule its domain is like any other.
     pools.admits(
-        3,
+        "K5.3",
         [set(
             requirements,
             requirement("karpenter.k8s.aws/unknown", "In", &["1"]),
@@ -41,8 +41,8 @@ pub fn rows() -> Vec<Row> {
         "kind": "KWOKNodeClass",
         "metadata": {},
     });
-    let mut classes = Table::new("KWOKNodeClass", class);
-    classes.admits(1, []).stores(
+    let mut classes = Table::new(class);
+    classes.admits("KWOKNodeClass.1", []).stores(
         "status.conditions",
         json!([{
             "type": "Ready",
@@ -52,9 +52,9 @@ pub fn rows() -> Vec<Row> {
             "lastTransitionTime": "2024-01-01T01:01:01Z",
         }]),
     );
-    classes.admits(2, [set("spec.nodeRegistrationDelay", "30s")]);
+    classes.admits("KWOKNodeClass.2", [set("spec.nodeRegistrationDelay", "30s")]);
     classes.refuses(
-        3,
+        "KWOKNodeClass.3",
         "spec.nodeRegistrationDelay",
         [set("spec.nodeRegistrationDelay", "Never")],
     );

@@ -23,7 +23,7 @@ fn base() -> Value {
 }
 
 pub fn rows() -> Vec<Row> {
-    let mut table = Table::new("AP17.3", base());
+    let mut table = Table::new(base());
     requirements(&mut table);
     prices(&mut table);
     capacity(&mut table);
@@ -36,33 +36,37 @@ fn requirements(t: &mut Table) {
         ("In", "requirements with operator 'In' must have a value defined"),
         ("NotIn", "requirements with operator 'NotIn' must have a value defined"),
     ] {
-        t.refuses(1, because, [set(REQUIREMENTS, requirement(cpu, operator, &[]))])
-            .runtime_fails();
         t.refuses(
-            1,
+            "AP17.3.1",
+            because,
+            [set(REQUIREMENTS, requirement(cpu, operator, &[]))],
+        )
+        .runtime_fails();
+        t.refuses(
+            "AP17.3.1",
             "spec.requirements",
             [set(REQUIREMENTS, without_values(cpu, operator))],
         )
         .runtime_fails();
     }
     for key in GOOD_KEYS {
-        t.admits(2, [set(REQUIREMENTS, without_values(key, "Exists"))])
+        t.admits("AP17.3.2", [set(REQUIREMENTS, without_values(key, "Exists"))])
             .runtime_ok();
     }
     for key in BAD_KEYS {
         t.refuses(
-            2,
+            "AP17.3.2",
             "spec.requirements[0].key",
             [set(REQUIREMENTS, without_values(key, "Exists"))],
         )
         .runtime_fails();
     }
     for key in long_keys() {
-        t.admits(2, [set(REQUIREMENTS, without_values(&key, "Exists"))])
+        t.admits("AP17.3.2", [set(REQUIREMENTS, without_values(&key, "Exists"))])
             .runtime_fails();
     }
     for key in KUBERNETES_KEYS {
-        t.admits(2, [set(REQUIREMENTS, requirement(key, "In", &["test"]))])
+        t.admits("AP17.3.2", [set(REQUIREMENTS, requirement(key, "In", &["test"]))])
             .runtime_ok();
     }
     for (key, because) in [
@@ -73,49 +77,60 @@ fn requirements(t: &mut Table) {
         ),
         (labels::HOSTNAME, r#"label "kubernetes.io/hostname" is restricted"#),
     ] {
-        t.refuses(2, because, [set(REQUIREMENTS, requirement(key, "In", &["test"]))])
-            .runtime_fails();
+        t.refuses(
+            "AP17.3.2",
+            because,
+            [set(REQUIREMENTS, requirement(key, "In", &["test"]))],
+        )
+        .runtime_fails();
     }
     // Facts of placement are no facts of an instance type: overlays cannot select on them.
     t.refuses(
-        2,
+        "AP17.3.2",
         r#"label domain "karpenter.k8s.aws" is restricted"#,
         [set(
             REQUIREMENTS,
             requirement(labels::aws::INSTANCE_TENANCY, "In", &["default"]),
         )],
     );
-    t.refuses(2, "must have at most 100 items", [set(REQUIREMENTS, many(101))]);
+    t.refuses(
+        "AP17.3.2",
+        "must have at most 100 items",
+        [set(REQUIREMENTS, many(101))],
+    );
     for operator in COMPARISONS {
         for values in BAD_BOUNDS {
             t.refuses(
-                2,
+                "AP17.3.2",
                 "spec.requirements",
                 [set(REQUIREMENTS, requirement(cpu, operator, values))],
             )
             .runtime_fails();
         }
     }
-    t.admits(3, [set(REQUIREMENTS, requirement(labels::NODE_POOL, "In", &["x"]))])
-        .runtime_ok();
+    t.admits(
+        "AP17.3.3",
+        [set(REQUIREMENTS, requirement(labels::NODE_POOL, "In", &["x"]))],
+    )
+    .runtime_ok();
     for operator in ["In", "Gt", "Lt", "Gte", "Lte", "NotIn"] {
-        t.admits(4, [set(REQUIREMENTS, requirement(cpu, operator, &["1"]))])
+        t.admits("AP17.3.4", [set(REQUIREMENTS, requirement(cpu, operator, &["1"]))])
             .runtime_ok();
     }
-    t.admits(4, [set(REQUIREMENTS, without_values(cpu, "Exists"))])
+    t.admits("AP17.3.4", [set(REQUIREMENTS, without_values(cpu, "Exists"))])
         .runtime_ok();
-    t.refuses(5, "spec.requirements: Required value", [drop(REQUIREMENTS)]);
-    t.admits(6, [set(REQUIREMENTS, json!([]))]);
+    t.refuses("AP17.3.5", "spec.requirements: Required value", [drop(REQUIREMENTS)]);
+    t.admits("AP17.3.6", [set(REQUIREMENTS, json!([]))]);
 }
 
 fn prices(t: &mut Table) {
     t.refuses(
-        7,
+        "AP17.3.7",
         "cannot set both 'price' and 'priceAdjustment'",
         [set(PRICE, "0.432"), set(ADJUSTMENT, "+10%")],
     );
     for price in ["43", "34.43"] {
-        t.admits(8, [set(PRICE, price)]);
+        t.admits("AP17.3.8", [set(PRICE, price)]);
     }
     for price in [
         "+42",
@@ -135,7 +150,7 @@ fn prices(t: &mut Table) {
         "-.42",
         "-129",
     ] {
-        t.refuses(9, PRICE, [set(PRICE, price)]);
+        t.refuses("AP17.3.9", PRICE, [set(PRICE, price)]);
     }
     for adjustment in [
         "+1%",
@@ -148,33 +163,33 @@ fn prices(t: &mut Table) {
         "+34.43",
         "-34.43",
     ] {
-        t.admits(10, [set(ADJUSTMENT, adjustment)]);
+        t.admits("AP17.3.10", [set(ADJUSTMENT, adjustment)]);
     }
     for adjustment in ["1%", "1", "1.3"] {
-        t.refuses(11, ADJUSTMENT, [set(ADJUSTMENT, adjustment)]);
+        t.refuses("AP17.3.11", ADJUSTMENT, [set(ADJUSTMENT, adjustment)]);
     }
     for adjustment in ["+.5", "+.5%", "-99.99%", "-129"] {
-        t.admits(12, [set(ADJUSTMENT, adjustment)]);
+        t.admits("AP17.3.12", [set(ADJUSTMENT, adjustment)]);
     }
     for adjustment in ["-100.0%", "-101.1%", "-150%", "-.5%", "+5."] {
-        t.refuses(13, ADJUSTMENT, [set(ADJUSTMENT, adjustment)]);
+        t.refuses("AP17.3.13", ADJUSTMENT, [set(ADJUSTMENT, adjustment)]);
     }
 }
 
 fn capacity(t: &mut Table) {
-    t.admits(14, [set(CAPACITY, json!({ "smarter-devices/fuse": "1" }))])
+    t.admits("AP17.3.14", [set(CAPACITY, json!({ "smarter-devices/fuse": "1" }))])
         .runtime_ok();
     for resource in ["cpu", "memory", "pods"] {
         t.refuses(
-            15,
+            "AP17.3.15",
             "invalid resource restricted",
             [set(CAPACITY, json!({ resource: "1" }))],
         )
         .runtime_fails();
     }
-    t.admits(16, [set(CAPACITY, json!({ "vpc.amazonaws.com/efa": "1" }))])
+    t.admits("AP17.3.16", [set(CAPACITY, json!({ "vpc.amazonaws.com/efa": "1" }))])
         .runtime_fails();
     for weight in [0, 10_001] {
-        t.refuses(17, "spec.weight", [set("spec.weight", weight)]);
+        t.refuses("AP17.3.17", "spec.weight", [set("spec.weight", weight)]);
     }
 }

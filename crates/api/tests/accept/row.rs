@@ -40,7 +40,7 @@ pub enum Way {
 
 #[derive(Clone, Debug)]
 pub struct Row {
-    pub id: String,
+    pub id: &'static str,
     pub case: String,
     pub object: Value,
     pub way: Way,
@@ -53,42 +53,37 @@ pub struct Row {
 
 /// The rows of one section, all made from one valid object.
 pub struct Table {
-    section: &'static str,
     base: Value,
     rows: Vec<Row>,
 }
 
 impl Table {
-    pub fn new(section: &'static str, base: Value) -> Self {
-        Table {
-            section,
-            base,
-            rows: Vec::new(),
-        }
+    pub fn new(base: Value) -> Self {
+        Table { base, rows: Vec::new() }
     }
 
-    pub fn admits(&mut self, number: u32, changes: impl IntoIterator<Item = Change>) -> &mut Row {
-        self.row(number, changes, Verdict::Admitted)
+    pub fn admits(&mut self, id: &'static str, changes: impl IntoIterator<Item = Change>) -> &mut Row {
+        self.row(id, changes, Verdict::Admitted)
     }
 
     /// `because` is a part of the server's message: the field, or the rule's own words.
     pub fn refuses(
         &mut self,
-        number: u32,
+        id: &'static str,
         because: &'static str,
         changes: impl IntoIterator<Item = Change>,
     ) -> &mut Row {
-        self.row(number, changes, Verdict::Refused(because))
+        self.row(id, changes, Verdict::Refused(because))
     }
 
     pub fn into_rows(self) -> Vec<Row> {
         self.rows
     }
 
-    fn row(&mut self, number: u32, changes: impl IntoIterator<Item = Change>, verdict: Verdict) -> &mut Row {
+    fn row(&mut self, id: &'static str, changes: impl IntoIterator<Item = Change>, verdict: Verdict) -> &mut Row {
         let changes: Vec<Change> = changes.into_iter().collect();
         self.rows.push(Row {
-            id: format!("{}.{number}", self.section),
+            id,
             case: describe(&changes),
             object: changed(&self.base, &changes),
             way: Way::Create,

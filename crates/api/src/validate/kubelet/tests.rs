@@ -29,7 +29,7 @@ fn fails(settings: Value, fields: &[&str]) {
     );
 }
 
-/// AP17.6.1 to AP17.6.7
+/// AP17.6.1, AP17.6.2, AP17.6.3, AP17.6.4, AP17.6.5, AP17.6.6, AP17.6.7
 #[test]
 fn sound_settings_pass() {
     ok(json!({}));
@@ -106,7 +106,7 @@ fn only_known_resources_can_be_reserved_and_not_below_zero() {
     }
 }
 
-/// AP17.6.13 to AP17.6.15
+/// AP17.6.13, AP17.6.14, AP17.6.15
 #[test]
 fn eviction_thresholds_need_known_signals_and_readable_values() {
     for field in [

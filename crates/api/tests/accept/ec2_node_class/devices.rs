@@ -12,7 +12,7 @@ const PROCESSOR: &str = "spec.cpuOptions";
 
 pub fn rows(t: &mut Table) {
     t.admits(
-        39,
+        "AP17.5.39",
         [set(
             METADATA,
             json!({
@@ -25,13 +25,13 @@ pub fn rows(t: &mut Table) {
     );
     for field in ["httpEndpoint", "httpProtocolIPv6", "httpTokens"] {
         t.refuses(
-            40,
+            "AP17.5.40",
             "spec.metadataOptions.http",
             [set(METADATA, json!({ field: "test" }))],
         );
     }
     t.refuses(
-        40,
+        "AP17.5.40",
         "spec.metadataOptions.httpPutResponseHopLimit",
         [set(METADATA, json!({ "httpPutResponseHopLimit": -5 }))],
     );
@@ -39,20 +39,20 @@ pub fn rows(t: &mut Table) {
     interfaces(t);
     tracking(t);
     for switch in ["enabled", "disabled"] {
-        t.admits(50, [set(PROCESSOR, json!({ "nestedVirtualization": switch }))]);
+        t.admits("AP17.5.50", [set(PROCESSOR, json!({ "nestedVirtualization": switch }))]);
     }
-    t.admits(50, [set(PROCESSOR, json!({}))]);
+    t.admits("AP17.5.50", [set(PROCESSOR, json!({}))]);
     t.refuses(
-        51,
+        "AP17.5.51",
         "spec.cpuOptions.nestedVirtualization",
         [set(PROCESSOR, json!({ "nestedVirtualization": "invalid" }))],
     );
     t.refuses(
-        51,
+        "AP17.5.51",
         "spec.instanceStorePolicy",
         [set("spec.instanceStorePolicy", "RAID1")],
     );
-    t.refuses(51, "spec.ipPrefixCount", [set("spec.ipPrefixCount", -1)]);
+    t.refuses("AP17.5.51", "spec.ipPrefixCount", [set("spec.ipPrefixCount", -1)]);
 }
 
 fn volumes(t: &mut Table) {
@@ -64,36 +64,36 @@ fn volumes(t: &mut Table) {
         }
         devices
     };
-    t.admits(41, [set(DEVICES, two([true, false]))]);
+    t.admits("AP17.5.41", [set(DEVICES, two([true, false]))]);
     for size in ["58G", "45T", "500G", "50T", "59000Gi", "1Gi", "58Ti"] {
-        t.admits(41, [set(DEVICES, json!([sized(size)]))]);
+        t.admits("AP17.5.41", [set(DEVICES, json!([sized(size)]))]);
     }
     t.refuses(
-        42,
+        "AP17.5.42",
         "must have only one blockDeviceMappings with rootVolume",
         [set(DEVICES, two([true, true]))],
     );
     for size in ["1m", "100T", "0", "18Ti", "500Mi", "1.5Ti"] {
         t.refuses(
-            43,
+            "AP17.5.43",
             "spec.blockDeviceMappings[0].ebs.volumeSize",
             [set(DEVICES, json!([sized(size)]))],
         );
     }
     let ebs = |ebs: Value| [set(DEVICES, json!([{ "deviceName": "map-device-1", "ebs": ebs }]))];
     t.refuses(
-        44,
+        "AP17.5.44",
         "snapshotID or volumeSize must be defined",
         ebs(json!({ "encrypted": true })),
     );
     t.refuses(
-        45,
+        "AP17.5.45",
         "snapshotID must be set when volumeInitializationRate is set",
         ebs(json!({ "volumeSize": "50Gi", "volumeInitializationRate": 100 })),
     );
     for rate in [99, 888] {
         t.refuses(
-            45,
+            "AP17.5.45",
             "spec.blockDeviceMappings[0].ebs.volumeInitializationRate",
             ebs(json!({ "snapshotID": "snap-1", "volumeInitializationRate": rate })),
         );
@@ -105,7 +105,7 @@ fn interfaces(t: &mut Table) {
     let primary = || interface(0, 0, "interface");
     let list = |interfaces: Value| [set(INTERFACES, interfaces)];
     t.admits(
-        46,
+        "AP17.5.46",
         list(json!([
             primary(),
             interface(0, 1, "efa-only"),
@@ -113,29 +113,29 @@ fn interfaces(t: &mut Table) {
             interface(1, 1, "interface"),
         ])),
     );
-    t.admits(46, list(json!([])));
+    t.admits("AP17.5.46", list(json!([])));
     t.refuses(
-        47,
+        "AP17.5.47",
         "spec.networkInterfaces[1].interfaceType",
         list(json!([primary(), interface(0, 1, "efa")])),
     );
     t.refuses(
-        47,
+        "AP17.5.47",
         "networkCardIndex",
         list(json!([primary(), interface(-1, 1, "interface")])),
     );
     t.refuses(
-        47,
+        "AP17.5.47",
         "deviceIndex",
         list(json!([primary(), interface(0, -1, "interface")])),
     );
     let duplicate = "must not have duplicate networkCardIndex and deviceIndex pairs";
-    t.refuses(47, duplicate, list(json!([primary(), primary()])));
+    t.refuses("AP17.5.47", duplicate, list(json!([primary(), primary()])));
     let no_primary = "must include a primary interface";
-    t.refuses(47, no_primary, list(json!([interface(0, 1, "interface")])));
-    t.refuses(47, no_primary, list(json!([interface(0, 0, "efa-only")])));
+    t.refuses("AP17.5.47", no_primary, list(json!([interface(0, 1, "interface")])));
+    t.refuses("AP17.5.47", no_primary, list(json!([interface(0, 0, "efa-only")])));
     t.refuses(
-        47,
+        "AP17.5.47",
         "at most one efa device per network card",
         list(json!([
             primary(),
@@ -147,7 +147,7 @@ fn interfaces(t: &mut Table) {
 
 fn tracking(t: &mut Table) {
     t.refuses(
-        48,
+        "AP17.5.48",
         "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
         [set(TRACKING, json!({}))],
     );
@@ -160,7 +160,7 @@ fn tracking(t: &mut Table) {
         ("udpTimeout", 61),
     ] {
         t.refuses(
-            48,
+            "AP17.5.48",
             "spec.connectionTracking.",
             [set(TRACKING, json!({ field: seconds }))],
         );
@@ -171,6 +171,6 @@ fn tracking(t: &mut Table) {
         json!({ "udpTimeout": 45 }),
         json!({ "tcpEstablishedTimeout": 432_000, "udpStreamTimeout": 180, "udpTimeout": 60 }),
     ] {
-        t.admits(49, [set(TRACKING, tracking)]);
+        t.admits("AP17.5.49", [set(TRACKING, tracking)]);
     }
 }

@@ -18,20 +18,20 @@ pub fn rows(t: &mut Table) {
     reservations(t);
     amis(t);
     aliases(t);
-    t.admits(31, [set(PLACEMENT, json!({ "name": "group" }))]);
-    t.admits(31, [set(PLACEMENT, json!({ "id": "pg-12345749" }))]);
+    t.admits("AP17.5.31", [set(PLACEMENT, json!({ "name": "group" }))]);
+    t.admits("AP17.5.31", [set(PLACEMENT, json!({ "id": "pg-12345749" }))]);
     t.refuses(
-        32,
+        "AP17.5.32",
         "expected at least one, got none, ['name', 'id']",
         [set(PLACEMENT, json!({}))],
     );
     t.refuses(
-        32,
+        "AP17.5.32",
         "'name' and 'id' are mutually exclusive",
         [set(PLACEMENT, json!({ "name": "group", "id": "pg-12345749" }))],
     );
     t.refuses(
-        32,
+        "AP17.5.32",
         "spec.placementGroupSelector.name",
         [set(PLACEMENT, json!({ "name": "" }))],
     );
@@ -52,23 +52,27 @@ fn empty_tags() -> [Value; 4] {
 }
 
 fn subnets(t: &mut Table) {
-    t.admits(13, [set(SUBNETS, json!([{ "tags": tags() }]))]);
-    t.admits(13, [set(SUBNETS, json!([{ "id": "subnet-12345749" }]))]);
-    t.refuses(14, "spec.subnetSelectorTerms: Required value", [drop(SUBNETS)]);
-    t.refuses(14, SUBNETS, [set(SUBNETS, Value::Null)]);
-    t.refuses(14, "subnetSelectorTerms cannot be empty", [set(SUBNETS, json!([]))]);
+    t.admits("AP17.5.13", [set(SUBNETS, json!([{ "tags": tags() }]))]);
+    t.admits("AP17.5.13", [set(SUBNETS, json!([{ "id": "subnet-12345749" }]))]);
+    t.refuses("AP17.5.14", "spec.subnetSelectorTerms: Required value", [drop(SUBNETS)]);
+    t.refuses("AP17.5.14", SUBNETS, [set(SUBNETS, Value::Null)]);
     t.refuses(
-        14,
+        "AP17.5.14",
+        "subnetSelectorTerms cannot be empty",
+        [set(SUBNETS, json!([]))],
+    );
+    t.refuses(
+        "AP17.5.14",
         "expected at least one, got none, ['tags', 'id']",
         [set(SUBNETS, json!([{}]))],
     );
     for terms in empty_tags() {
-        t.refuses(15, NO_EMPTY_TAGS, [set(SUBNETS, terms)]);
+        t.refuses("AP17.5.15", NO_EMPTY_TAGS, [set(SUBNETS, terms)]);
     }
     let both = json!({ "id": "subnet-12345749", "tags": tags() });
-    t.refuses(16, "'id' is mutually exclusive", [set(SUBNETS, json!([both]))]);
-    t.admits(17, [set(SUBNETS, json!([both, { "tags": tags() }]))]);
-    t.admits(18, [set(SUBNETS, json!([{ "tags": {} }]))]);
+    t.refuses("AP17.5.16", "'id' is mutually exclusive", [set(SUBNETS, json!([both]))]);
+    t.admits("AP17.5.17", [set(SUBNETS, json!([both, { "tags": tags() }]))]);
+    t.admits("AP17.5.18", [set(SUBNETS, json!([{ "tags": {} }]))]);
 }
 
 fn security_groups(t: &mut Table) {
@@ -77,28 +81,32 @@ fn security_groups(t: &mut Table) {
         json!({ "id": "sg-12345749" }),
         json!({ "name": "group" }),
     ] {
-        t.admits(19, [set(GROUPS, json!([term]))]);
+        t.admits("AP17.5.19", [set(GROUPS, json!([term]))]);
     }
     for term in [
         json!({ "id": "sg-12345749", "tags": tags() }),
         json!({ "id": "sg-12345749", "name": "group" }),
         json!({ "name": "group", "tags": tags() }),
     ] {
-        t.refuses(20, "is mutually exclusive", [set(GROUPS, json!([term]))]);
+        t.refuses("AP17.5.20", "is mutually exclusive", [set(GROUPS, json!([term]))]);
     }
-    t.refuses(20, "spec.securityGroupSelectorTerms: Required value", [drop(GROUPS)]);
     t.refuses(
-        20,
+        "AP17.5.20",
+        "spec.securityGroupSelectorTerms: Required value",
+        [drop(GROUPS)],
+    );
+    t.refuses(
+        "AP17.5.20",
         "securityGroupSelectorTerms cannot be empty",
         [set(GROUPS, json!([]))],
     );
     t.refuses(
-        20,
+        "AP17.5.20",
         "expected at least one, got none, ['tags', 'id', 'name']",
         [set(GROUPS, json!([{}]))],
     );
     for terms in empty_tags() {
-        t.refuses(20, NO_EMPTY_TAGS, [set(GROUPS, terms)]);
+        t.refuses("AP17.5.20", NO_EMPTY_TAGS, [set(GROUPS, terms)]);
     }
 }
 
@@ -113,9 +121,9 @@ fn reservations(t: &mut Table) {
         json!({ "instanceMatchCriteria": "open", "tags": tags() }),
         json!({ "instanceMatchCriteria": "open", "ownerID": owner, "tags": tags() }),
     ] {
-        t.admits(21, [set(RESERVATIONS, json!([term]))]);
+        t.admits("AP17.5.21", [set(RESERVATIONS, json!([term]))]);
     }
-    t.admits(21, [set(RESERVATIONS, Value::Null)]);
+    t.admits("AP17.5.21", [set(RESERVATIONS, Value::Null)]);
     for (term, because) in [
         (
             json!({ "id": "r-12345749" }),
@@ -144,12 +152,16 @@ fn reservations(t: &mut Table) {
             "spec.capacityReservationSelectorTerms[0].instanceMatchCriteria",
         ),
     ] {
-        t.refuses(22, because, [set(RESERVATIONS, json!([term]))]);
+        t.refuses("AP17.5.22", because, [set(RESERVATIONS, json!([term]))]);
     }
     for terms in empty_tags() {
-        t.refuses(22, NO_EMPTY_TAGS, [set(RESERVATIONS, terms)]);
+        t.refuses("AP17.5.22", NO_EMPTY_TAGS, [set(RESERVATIONS, terms)]);
     }
-    t.refuses(23, "'id' is mutually exclusive", [set(RESERVATIONS, json!([]))]);
+    t.refuses(
+        "AP17.5.23",
+        "'id' is mutually exclusive",
+        [set(RESERVATIONS, json!([]))],
+    );
 }
 
 fn amis(t: &mut Table) {
@@ -161,15 +173,15 @@ fn amis(t: &mut Table) {
         json!({ "name": "image", "owner": "self" }),
         json!({ "owner": "self", "tags": tags() }),
     ] {
-        t.admits(24, [family(), set(AMIS, json!([term]))]);
+        t.admits("AP17.5.24", [family(), set(AMIS, json!([term]))]);
     }
-    t.admits(24, [set(AMIS, json!([{ "alias": "al2023@latest" }]))]);
+    t.admits("AP17.5.24", [set(AMIS, json!([{ "alias": "al2023@latest" }]))]);
     t.admits(
-        25,
+        "AP17.5.25",
         [family(), set(AMIS, json!([{ "ssmParameter": "/aws/service/image" }]))],
     );
     t.admits(
-        25,
+        "AP17.5.25",
         [
             family(),
             set(
@@ -179,17 +191,17 @@ fn amis(t: &mut Table) {
         ],
     );
     t.refuses(
-        26,
+        "AP17.5.26",
         "expected at least one, got none",
         [family(), set(AMIS, json!([{}]))],
     );
     t.refuses(
-        26,
+        "AP17.5.26",
         "expected at least one, got none",
         [family(), set(AMIS, json!([{ "owner": "self" }]))],
     );
     for terms in empty_tags() {
-        t.refuses(26, NO_EMPTY_TAGS, [family(), set(AMIS, terms)]);
+        t.refuses("AP17.5.26", NO_EMPTY_TAGS, [family(), set(AMIS, terms)]);
     }
     for (field, value) in [
         ("alias", json!("al2023@latest")),
@@ -200,7 +212,7 @@ fn amis(t: &mut Table) {
         let mut with_id = json!({ "id": "ami-12345749" });
         with_id[field] = value;
         t.refuses(
-            27,
+            "AP17.5.27",
             "'id' is mutually exclusive",
             [family(), set(AMIS, json!([with_id]))],
         );
@@ -213,10 +225,14 @@ fn amis(t: &mut Table) {
     ] {
         let mut with_alias = json!({ "alias": "al2023@latest" });
         with_alias[field] = value;
-        t.refuses(27, "'alias' is mutually exclusive", [set(AMIS, json!([with_alias]))]);
+        t.refuses(
+            "AP17.5.27",
+            "'alias' is mutually exclusive",
+            [set(AMIS, json!([with_alias]))],
+        );
     }
     t.refuses(
-        28,
+        "AP17.5.28",
         "'alias' is mutually exclusive",
         [set(
             AMIS,
@@ -238,17 +254,21 @@ fn aliases(t: &mut Table) {
         "windows2022@latest",
         "windows2025@latest",
     ] {
-        t.admits(29, alias(text));
+        t.admits("AP17.5.29", alias(text));
     }
     for text in ["@latest", "al2023", "al2023@", "al2023-latest"] {
-        t.refuses(30, "'alias' is improperly formatted", alias(text));
+        t.refuses("AP17.5.30", "'alias' is improperly formatted", alias(text));
     }
-    t.refuses(30, "family is not supported", alias("ubuntu@latest"));
+    t.refuses("AP17.5.30", "family is not supported", alias("ubuntu@latest"));
     for text in ["windows2019@v1.0.0", "windows2022@v1.0.0", "windows2025@v1.0.0"] {
-        t.refuses(30, "windows families may only specify version 'latest'", alias(text));
+        t.refuses(
+            "AP17.5.30",
+            "windows families may only specify version 'latest'",
+            alias(text),
+        );
     }
     t.refuses(
-        30,
+        "AP17.5.30",
         "spec.amiSelectorTerms[0].alias",
         alias("al2023@v2024062520240625202406250"),
     );
