@@ -7,24 +7,22 @@ use api::kwok::KwokNodeClass;
 use async_trait::async_trait;
 use clap::{Args, ValueEnum};
 use clock::{Clock, SystemClock};
-use kube::{Api, Client, Config};
+use kube::{Api, Client, Config, config::KubeConfigOptions};
 use operator::{
     Duties, Engine, Operator, OperatorError, logging,
     settings::{Flags, Settings, retired_variables},
 };
 use provider_sim::{SimCloud, SimProvider};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{COMMIT, exit::Failure, instance_types::Source};
+use crate::{COMMIT, exit::Failure, instance_types::Source, signals};
 
 const NO_CLUSTER: &str = "no cluster: the kubeconfig cannot be used";
 
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Whose machines to launch.
-    #[arg(long, value_enum, default_value_t = Provider::Aws, env = "CLOUD_PROVIDER")]
+    #[arg(long, value_enum, default_value_t = Provider::Aws)]
     cloud_provider: Provider,
     /// What the simulated provider sells: generic (upstream's KWOK shapes), ec2, or a file in the KWOK format.
     #[arg(
@@ -49,9 +47,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     let settings = Settings::resolve(&arguments.flags, variable).map_err(|error| Failure::Input(error.into()))?;
     if arguments.cloud_provider == Provider::Aws {
-        return Err(Failure::Input(anyhow!(
-            "this build has no AWS provider; hint: --cloud-provider sim"
-        )));
+        return Err(Failure::Input(no_aws()));
     }
     let catalog = arguments.instance_types.load()?;
     logging::init(&settings, COMMIT)
@@ -64,7 +60,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         .context("no runtime")
         .map_err(Failure::No)?;
     runtime.block_on(async {
-        let config = Config::infer().await.context(NO_CLUSTER).map_err(Failure::Input)?;
+        let config = config().await.context(NO_CLUSTER).map_err(Failure::Input)?;
         let client = operator::throttle::client(config.clone(), &settings, env!("CARGO_PKG_VERSION"));
         let client = client.context(NO_CLUSTER).map_err(Failure::Input)?;
         let cloud = SimCloud::new(seed(), Arc::new(SystemClock));
@@ -87,9 +83,30 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             version: env!("CARGO_PKG_VERSION"),
             commit: COMMIT,
         };
-        let stop = stop_on_signals().map_err(Failure::No)?;
+        let stop = signals::stop()
+            .context("signals cannot be received")
+            .map_err(Failure::No)?;
         operator.run(stop).await.map_err(failure)
     })
+}
+
+#[cfg(not(feature = "aws"))]
+fn no_aws() -> anyhow::Error {
+    anyhow!("this build has no AWS provider; hint: make build-aws, or --cloud-provider sim")
+}
+
+#[cfg(feature = "aws")]
+fn no_aws() -> anyhow::Error {
+    let kind = provider_aws::NODE_CLASS.kind;
+    anyhow!("the AWS provider knows {kind} but cannot launch instances in this release; hint: --cloud-provider sim")
+}
+
+/// A kubeconfig that the user names has to be good; only without one the program looks around.
+async fn config() -> anyhow::Result<Config> {
+    if std::env::var_os("KUBECONFIG").is_some() {
+        return Ok(Config::from_kubeconfig(&KubeConfigOptions::default()).await?);
+    }
+    Ok(Config::infer().await?)
 }
 
 /// Machines that an earlier process launched, and those that are about to join the cluster.
@@ -137,19 +154,4 @@ fn identity() -> String {
     let host = std::env::var("HOSTNAME").or_else(|_| std::fs::read_to_string("/proc/sys/kernel/hostname"));
     let host = host.map_or_else(|_| "karpenter".to_owned(), |name| name.trim().to_owned());
     format!("{host}_{:016x}", seed())
-}
-
-fn stop_on_signals() -> anyhow::Result<CancellationToken> {
-    let stop = CancellationToken::new();
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let told = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            biased;
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        told.cancel();
-    });
-    Ok(stop)
 }

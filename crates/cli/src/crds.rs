@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use api::crds::Variant;
 use clap::{Args, ValueEnum};
 
-use crate::exit::Failure;
+use crate::{exit::Failure, output};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let text = serde_saphyr::to_string(&crd)
             .context("a CRD cannot be written as YAML")
             .map_err(Failure::No)?;
-        println!("---\n{text}");
+        output::print(&format!("---\n{text}\n"))?;
     }
     Ok(())
 }

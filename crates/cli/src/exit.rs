@@ -21,7 +21,43 @@ impl Failure {
             Failure::Input(cause) => (cause, 2),
             Failure::Unreachable(cause) => (cause, 3),
         };
-        eprintln!("karpenter: {cause:#}");
+        eprintln!("karpenter: {}", one_line(cause));
         ExitCode::from(code)
+    }
+}
+
+/// The failure and its causes. Some libraries repeat their cause in their own text, and some draw pictures below the
+/// first line; neither helps here.
+fn one_line(failure: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in failure.chain() {
+        let text = cause.to_string();
+        let text = text.lines().next().unwrap_or_default().trim_end_matches(':');
+        if line.contains(text) {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push_str(": ");
+        }
+        line.push_str(text);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_line_and_says_nothing_twice() {
+        let cause = anyhow!("line 1: no mapping\n --> here\n  ^");
+        let failure = anyhow!("cannot be read: line 1: no mapping").context("--file x");
+        assert_eq!(one_line(&failure), "--file x: cannot be read: line 1: no mapping");
+        assert_eq!(
+            one_line(&cause.context("--file x: cannot be read")),
+            "--file x: cannot be read: line 1: no mapping"
+        );
     }
 }

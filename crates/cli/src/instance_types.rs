@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use model::{CapacityType, InstanceType, vocabulary};
 use provider_sim::Catalog;
 
-use crate::exit::Failure;
+use crate::{exit::Failure, output};
 
 /// Which catalog the simulated provider sells from.
 #[derive(Clone, Debug)]
@@ -60,23 +60,22 @@ enum Output {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let catalog = arguments.instance_types.load()?;
     if arguments.output == Output::Json {
-        println!("{}", catalog.to_json());
-        return Ok(());
+        return output::print(&format!("{}\n", catalog.to_json()));
     }
-    println!(
-        "{:<24} {:<6} {:>6} {:>10} {:>5} {:>10} {:>10}",
-        "NAME", "ARCH", "CPU", "MEMORY", "PODS", "ON-DEMAND", "SPOT"
-    );
-    for shape in catalog.all_shapes() {
-        println!("{}", row(shape));
-    }
+    let header = ["NAME", "ARCH", "CPU", "MEMORY", "PODS", "ON-DEMAND", "SPOT"].map(str::to_owned);
+    let rows = std::iter::once(header).chain(catalog.all_shapes().map(|shape| row(shape)));
+    output::print(&rows.map(|row| line(&row)).collect::<String>())?;
     if let Some(note) = catalog.spot_prices.note() {
         eprintln!("hint: {note}");
     }
     Ok(())
 }
 
-fn row(shape: &InstanceType) -> String {
+fn line([name, arch, cpu, memory, pods, on_demand, spot]: &[String; 7]) -> String {
+    format!("{name:<24} {arch:<6} {cpu:>6} {memory:>10} {pods:>5} {on_demand:>10} {spot:>10}\n")
+}
+
+fn row(shape: &InstanceType) -> [String; 7] {
     let arch = shape
         .requirements
         .get(vocabulary::ARCH)
@@ -93,14 +92,13 @@ fn row(shape: &InstanceType) -> String {
             .min_by(f64::total_cmp)
             .map_or_else(|| "-".to_owned(), |price| format!("{price:.4}"))
     };
-    format!(
-        "{:<24} {:<6} {:>6} {:>10} {:>5} {:>10} {:>10}",
-        shape.name,
+    [
+        shape.name.to_string(),
         arch,
         capacity("cpu"),
         capacity("memory"),
         capacity("pods"),
         price(CapacityType::OnDemand),
-        price(CapacityType::Spot)
-    )
+        price(CapacityType::Spot),
+    ]
 }

@@ -7,7 +7,9 @@ mod controller;
 mod crds;
 mod exit;
 mod instance_types;
+mod output;
 mod playground;
+mod signals;
 
 use std::process::ExitCode;
 

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use world::cluster::{Cluster, Options};
 
 use super::{faults, keep::Keep, objects, story::Story, summary, teller::Teller};
-use crate::exit::Failure;
+use crate::{exit::Failure, signals};
 
 /// What a playground is made from.
 pub struct Setup {
@@ -161,11 +161,13 @@ impl Session {
         Ok(())
     }
 
+    /// Waits until the user has had enough.
     pub async fn until_interrupted(&self) -> Result<(), Failure> {
-        tokio::signal::ctrl_c()
-            .await
+        let told = signals::stop()
             .context("signals cannot be received")
-            .map_err(Failure::No)
+            .map_err(Failure::No)?;
+        told.cancelled().await;
+        Ok(())
     }
 
     /// Ends the controllers in order and keeps the cluster where that was asked for.
