@@ -4,6 +4,7 @@
 //! built-in kinds have a file here where they need one.
 
 mod definition;
+mod event;
 mod facts;
 mod metadata;
 mod namespace;
@@ -11,8 +12,10 @@ mod node;
 mod pod;
 mod pod_template;
 mod resources;
+mod service;
 mod shape;
 mod small;
+mod storage;
 mod workload;
 
 use std::sync::Arc;
@@ -77,7 +80,7 @@ pub(crate) fn admit(cluster: &Cluster, ty: &ResourceType, object: &mut Value) ->
     match (ty.group.as_str(), ty.kind.as_str()) {
         ("", "Pod") => pod::admit(cluster, ty, object),
         ("", "PersistentVolumeClaim") => {
-            small::admit_claim(cluster, object);
+            storage::admit_claim(cluster, object);
             Ok(())
         }
         _ => Ok(()),
@@ -97,7 +100,7 @@ pub(crate) fn prepare_create(cluster: &mut Cluster, ty: &ResourceType, object: &
     match (ty.group.as_str(), ty.kind.as_str()) {
         ("", "Pod") => pod::prepare_create(object, &cluster.stamp()),
         ("", "Namespace") => namespace::prepare_create(object),
-        ("", "Service") => small::prepare_service(cluster, object),
+        ("", "Service") => service::prepare_create(cluster, object),
         ("apiextensions.k8s.io", _) => definition::prepare_create(object, &cluster.stamp()),
         _ => small::prepare_create(ty, object, &cluster.stamp()),
     }

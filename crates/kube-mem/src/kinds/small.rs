@@ -2,16 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{pod_template, resources, workload};
-use crate::cluster::Cluster;
+use super::{event, service, storage, workload};
 use crate::complaint;
 use crate::meta::{self, set_default};
 use crate::registry::ResourceType;
 use crate::schema::FieldError;
-
-const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 
 /// *Errors*: the decoder's complaint about the data of a secret that is not in base 64.
 pub(super) fn readable(ty: &ResourceType, object: &Value) -> Result<(), String> {
@@ -35,21 +32,9 @@ pub(super) fn readable(ty: &ResourceType, object: &Value) -> Result<(), String> 
 
 pub(super) fn default(ty: &ResourceType, object: &mut Value) {
     match (ty.group.as_str(), ty.kind.as_str()) {
-        ("", "Service") => default_service(object),
+        ("", "Service") => service::default(object),
         ("", "Secret") => default_secret(object),
-        ("", "PersistentVolume") => default_volume(object),
-        ("", "PersistentVolumeClaim") => {
-            if let Some(spec) = object.get_mut("spec") {
-                pod_template::default_claim_spec(spec);
-            }
-        }
-        ("storage.k8s.io", "StorageClass") => {
-            if let Some(fields) = object.as_object_mut() {
-                set_default(fields, "reclaimPolicy", "Delete");
-                set_default(fields, "volumeBindingMode", "Immediate");
-            }
-        }
-        ("storage.k8s.io", "CSIDriver") => default_driver(meta::map_mut(object, "spec")),
+        ("", "PersistentVolume" | "PersistentVolumeClaim") | ("storage.k8s.io", _) => storage::default(ty, object),
         ("scheduling.k8s.io", "PriorityClass") => {
             if let Some(fields) = object.as_object_mut() {
                 set_default(fields, "preemptionPolicy", "PreemptLowerPriority");
@@ -80,58 +65,6 @@ pub(super) fn default(ty: &ResourceType, object: &mut Value) {
     }
 }
 
-fn default_service(object: &mut Value) {
-    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
-        return;
-    };
-    set_default(spec, "type", "ClusterIP");
-    set_default(spec, "sessionAffinity", "None");
-    set_default(spec, "internalTrafficPolicy", "Cluster");
-    if matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
-        set_default(spec, "externalTrafficPolicy", "Cluster");
-    }
-    if spec["type"] != "ExternalName" {
-        set_default(spec, "ipFamilies", json!(["IPv4"]));
-        set_default(spec, "ipFamilyPolicy", "SingleStack");
-    }
-    for port in spec
-        .get_mut("ports")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        let Some(port) = port.as_object_mut() else { continue };
-        set_default(port, "protocol", "TCP");
-        if let Some(number) = port.get("port").cloned() {
-            if port.get("targetPort") == Some(&json!(0)) {
-                port.remove("targetPort");
-            }
-            set_default(port, "targetPort", number);
-        }
-    }
-}
-
-/// Gives a new service an address. Addresses come in order; nothing listens there.
-pub(super) fn prepare_service(cluster: &mut Cluster, object: &mut Value) {
-    object["status"] = json!({ "loadBalancer": {} });
-    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
-        return;
-    };
-    let given = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default();
-    if spec.get("type") == Some(&"ExternalName".into()) || !given.is_empty() {
-        if !given.is_empty() {
-            let given = given.to_owned();
-            set_default(spec, "clusterIPs", json!([given]));
-        }
-        return;
-    }
-    // The revision only grows, so no two services of a server get the same address.
-    let number = cluster.store.revision() % (254 * 256) + 256;
-    let address = format!("10.96.{}.{}", number / 256, number % 256);
-    spec.insert("clusterIP".to_owned(), address.clone().into());
-    spec.insert("clusterIPs".to_owned(), json!([address]));
-}
-
 /// Plain text is stored encoded; the field that carried it is for writing only.
 fn default_secret(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
@@ -149,27 +82,6 @@ fn default_secret(object: &mut Value) {
     for (key, text) in plain {
         data[key] = STANDARD.encode(text.as_str().unwrap_or_default()).into();
     }
-}
-
-fn default_volume(object: &mut Value) {
-    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
-        return;
-    };
-    set_default(spec, "persistentVolumeReclaimPolicy", "Retain");
-    set_default(spec, "volumeMode", "Filesystem");
-    if let Some(capacity) = spec.get_mut("capacity") {
-        resources::canonical_map(capacity);
-    }
-}
-
-fn default_driver(spec: &mut Map<String, Value>) {
-    set_default(spec, "attachRequired", true);
-    set_default(spec, "podInfoOnMount", false);
-    set_default(spec, "storageCapacity", false);
-    set_default(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
-    set_default(spec, "volumeLifecycleModes", json!(["Persistent"]));
-    set_default(spec, "requiresRepublish", false);
-    set_default(spec, "seLinuxMount", false);
 }
 
 /// A request for devices is for one device unless it says otherwise.
@@ -213,32 +125,6 @@ fn default_binding(object: &mut Value) {
     }
 }
 
-/// A claim that names no class gets the default one, the newest if there are several.
-pub(super) fn admit_claim(cluster: &Cluster, object: &mut Value) {
-    let spec = &object["spec"];
-    let annotation = &object["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"];
-    if !spec["storageClassName"].is_null() || !annotation.is_null() {
-        return;
-    }
-    let Some(classes) = cluster.store.collection("storageclasses.storage.k8s.io") else {
-        return;
-    };
-    let default = classes
-        .range("", None)
-        .map(|(_, class)| &class.value)
-        .filter(|class| class["metadata"]["annotations"][DEFAULT_CLASS] == "true")
-        .max_by_key(|class| {
-            (
-                meta::text(class, "creationTimestamp").to_owned(),
-                std::cmp::Reverse(meta::name(class)),
-            )
-        });
-    if let Some(class) = default {
-        let name = class["metadata"]["name"].clone();
-        meta::map_mut(object, "spec").insert("storageClassName".to_owned(), name);
-    }
-}
-
 /// The status that a new object of the kind starts with.
 pub(super) fn prepare_create(ty: &ResourceType, object: &mut Value, now: &str) {
     match (ty.group.as_str(), ty.kind.as_str()) {
@@ -274,15 +160,8 @@ pub(super) fn prepare_update(ty: &ResourceType, new: &mut Value, old: &Value) {
     if ty.is("apps", "daemonsets") {
         workload::count_templates(new, Some(old));
     }
-    // A service keeps the address that it was given.
-    if ty.is("", "services")
-        && let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut)
-    {
-        for field in ["clusterIP", "clusterIPs"] {
-            if let Some(address) = old["spec"].get(field) {
-                set_default(spec, field, address.clone());
-            }
-        }
+    if ty.is("", "services") {
+        service::prepare_update(new, old);
     }
 }
 
@@ -291,19 +170,7 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
     match (ty.group.as_str(), ty.kind.as_str()) {
         ("policy", "PodDisruptionBudget") => budget(new, &mut errors),
         ("", "ConfigMap" | "Secret") => immutable_data(new, old, &mut errors),
-        ("storage.k8s.io", "StorageClass") => {
-            if new["provisioner"].as_str().unwrap_or_default().is_empty() {
-                errors.push(complaint::required("provisioner", ""));
-            }
-            if let Some(old) = old {
-                for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-                    if new[field] != old[field] {
-                        let detail = format!("updates to {field} are forbidden.");
-                        errors.push(complaint::forbidden(field, &detail));
-                    }
-                }
-            }
-        }
+        ("storage.k8s.io", "StorageClass") => storage::validate_class(new, old, &mut errors),
         ("scheduling.k8s.io", "PriorityClass") => {
             if old.is_some_and(|old| old["value"] != new["value"]) {
                 errors.push(complaint::forbidden("value", "may not be changed in an update."));
@@ -316,15 +183,9 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
                 errors.push(complaint::forbidden("value", detail));
             }
         }
-        ("", "PersistentVolumeClaim") => claim(new, old, &mut errors),
-        ("", "Service") => {
-            let spec = &new["spec"];
-            let without = spec["clusterIP"] == "None" || spec["type"] == "ExternalName";
-            if meta::list(&spec["ports"]).is_empty() && !without {
-                errors.push(complaint::required("spec.ports", ""));
-            }
-        }
-        ("" | "events.k8s.io", "Event") => event(ty, new, &mut errors),
+        ("", "PersistentVolumeClaim") => storage::validate_claim(new, old, &mut errors),
+        ("", "Service") => service::validate(new, &mut errors),
+        ("" | "events.k8s.io", "Event") => event::validate(ty, new, &mut errors),
         ("coordination.k8s.io", "Lease") => {
             let secs = &new["spec"]["leaseDurationSeconds"];
             if secs.as_i64().is_some_and(|secs| secs <= 0) {
@@ -338,39 +199,6 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
         _ => {}
     }
     errors
-}
-
-/// Events lie where the object is that they are about; those about the cluster lie in the default namespace.
-fn event(ty: &ResourceType, new: &Value, errors: &mut Vec<FieldError>) {
-    let about = new["involvedObject"]["namespace"].as_str().unwrap_or_default();
-    let namespace = meta::namespace(new);
-    let expected = if about.is_empty() { "default" } else { about };
-    if namespace != expected {
-        let detail = "does not match event.namespace";
-        errors.push(complaint::invalid("involvedObject.namespace", &json!(about), detail));
-    }
-    if ty.group.is_empty() {
-        return;
-    }
-    let dated = !new["eventTime"].is_null();
-    if !dated {
-        errors.push(complaint::required("eventTime", ""));
-    }
-    for (field, shown) in [
-        ("reportingComponent", "reportingController"),
-        ("reportingInstance", "reportingInstance"),
-        ("action", "action"),
-        ("reason", "reason"),
-    ] {
-        if dated && new[field].as_str().unwrap_or_default().is_empty() {
-            errors.push(complaint::required(shown, ""));
-        }
-    }
-    let kind = new["type"].as_str().unwrap_or_default();
-    if !["Normal", "Warning"].contains(&kind) {
-        let detail = format!("has invalid value: {kind}");
-        errors.push(complaint::invalid("type", &json!(kind), &detail));
-    }
 }
 
 fn budget(new: &Value, errors: &mut Vec<FieldError>) {
@@ -410,33 +238,5 @@ fn immutable_data(new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>
                 "field is immutable when `immutable` is set",
             ));
         }
-    }
-}
-
-fn claim(new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
-    let spec = &new["spec"];
-    if meta::list(&spec["accessModes"]).is_empty() {
-        errors.push(complaint::required(
-            "spec.accessModes",
-            "at least 1 access mode is required",
-        ));
-    }
-    if spec["resources"]["requests"]["storage"].is_null() {
-        errors.push(complaint::required("spec.resources[storage]", ""));
-    }
-    let Some(old) = old else { return };
-    let fixed = |spec: &Value| -> Map<String, Value> {
-        let mut spec = spec.as_object().cloned().unwrap_or_default();
-        spec.retain(|key, _| !["resources", "volumeAttributesClassName", "volumeName"].contains(&key.as_str()));
-        // A claim without a class may still be given one.
-        if old["spec"]["storageClassName"].is_null() {
-            spec.remove("storageClassName");
-        }
-        spec
-    };
-    if fixed(spec) != fixed(&old["spec"]) {
-        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
-             bound claims";
-        errors.push(complaint::forbidden("spec", detail));
     }
 }

@@ -39,6 +39,10 @@ impl Cluster {
         place(ty, &mut object, &request.namespace)?;
         self.name(ty, &mut object)?;
         kinds::default(ty, &mut object);
+        // What the server adds from here on belongs to nobody.
+        if ownership == Ownership::Record {
+            kinds::record_fields(ty, None, &mut object, &options.manager, None, &self.stamp());
+        }
         self.admit_namespace(ty, &request.namespace, meta::name(&object))?;
         kinds::admit(self, ty, &mut object)?;
         self.fill_system_fields(&mut object);
@@ -55,11 +59,10 @@ impl Cluster {
         if self.store.get_ref(&at).is_some() {
             return Err(Failure::already_exists(&ty.group_resource(), &name));
         }
-        if ownership == Ownership::Record {
-            kinds::record_fields(ty, None, &mut object, &options.manager, None, &self.stamp());
-        }
         // What comes back from storage is defaulted once more, so the default of a status outlives its removal.
-        kinds::default(ty, &mut object);
+        if ty.custom.is_some() {
+            kinds::default(ty, &mut object);
+        }
         let object = if options.dry_run {
             Object::unstored(object)
         } else {

@@ -58,7 +58,6 @@ impl Cluster {
             return Err(Failure::invalid_kind("meta.k8s.io", "PatchOptions", "", &[missing]));
         }
         let applied = decode::typed(decode::yaml(&request.body)?, &request.ty, &self.registry)?;
-        let warnings = unknown_applied(request, &applied, options.validation)?;
         let existing = self.find(&request.ty, &request.namespace, &request.name).cloned();
         if existing.is_none() && !request.subresource.is_empty() {
             return Err(Failure::not_found(&request.ty.group_resource(), &request.name));
@@ -75,6 +74,7 @@ impl Cluster {
         };
         let mut object = kinds::with_types(&request.ty, |types| patch::apply(live.as_deref(), &applied, how, types))
             .map_err(|cause| apply_refused(&cause))?;
+        let warnings = unknown_applied(request, &applied, options.validation)?;
         name_matches(request, &object)?;
         match existing {
             Some(existing) => {

@@ -7,7 +7,6 @@ use super::decode::{self, WriteOptions};
 use crate::cluster::Cluster;
 use crate::complaint;
 use crate::failure::Failure;
-use crate::kinds;
 use crate::meta;
 use crate::registry::GroupResource;
 use crate::request::Request;
@@ -47,14 +46,6 @@ impl Cluster {
         self.take_over(&mut new, &binding, node);
         let condition = json!({ "type": "PodScheduled", "status": "True" });
         set_condition(&mut new, &condition, &self.stamp());
-        kinds::record_fields(
-            &request.ty,
-            Some(pod),
-            &mut new,
-            &options.manager,
-            Some("binding"),
-            &self.stamp(),
-        );
         if !options.dry_run {
             let at = ObjectRef {
                 collection: request.ty.collection.clone(),

@@ -53,13 +53,13 @@ impl Cluster {
         keep_identity(&mut new, old);
         kinds::default(ty, &mut new);
         let subresource = request.subresource_name();
+        if ownership == Ownership::Record {
+            kinds::record_fields(ty, Some(old), &mut new, &options.manager, subresource, &self.stamp());
+        }
         kinds::prepare_update(ty, subresource, &mut new, old);
         let errors = kinds::validate(ty, &new, Some(old), subresource);
         if !errors.is_empty() {
             return Err(Failure::invalid(ty, &name, &errors));
-        }
-        if ownership == Ownership::Record {
-            kinds::record_fields(ty, Some(old), &mut new, &options.manager, subresource, &self.stamp());
         }
         let at = ObjectRef {
             collection: ty.collection.clone(),

@@ -19,6 +19,12 @@ pub struct Kind {
     pub field: (&'static str, fn(&mut StdRng) -> Value),
 }
 
+impl Kind {
+    pub fn version(&self) -> &'static str {
+        self.api.trim_start_matches("/apis/").trim_start_matches("/api/")
+    }
+}
+
 const fn kind(api: &'static str, plural: &'static str, kind: &'static str, make: fn(&mut StdRng) -> Value) -> Kind {
     Kind {
         api,

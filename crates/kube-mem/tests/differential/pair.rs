@@ -57,6 +57,7 @@ impl Pair {
             )
             .await;
             assert_eq!(made.code, 201, "{}", made.body);
+            // Without a controller manager nobody makes the account.
             let account = json!({"metadata": {"name": "default"}});
             call(
                 client,
@@ -80,10 +81,17 @@ impl Pair {
             Body::Json(value) => value.to_string().into_bytes(),
             Body::Raw(text) => text.clone().into_bytes(),
             // What is there now, as this server says, changed.
-            Body::Changed(path, change) => {
+            Body::Changed {
+                path,
+                otherwise,
+                change,
+            } => {
                 let found = call(client, Call::get(path)).await;
-                let name = path.rsplit('/').next().unwrap_or_default();
-                let mut current = if found.code == 200 { found.body } else { json!({"metadata": {"name": name}}) };
+                let mut current = if found.code == 200 {
+                    found.body
+                } else {
+                    otherwise.clone()
+                };
                 change(&mut current);
                 current.to_string().into_bytes()
             }
@@ -106,10 +114,6 @@ impl Call {
             content_type: "",
             body: Vec::new(),
         }
-    }
-
-    fn merge(path: &str, body: &Value) -> Call {
-        Call { method: Method::PATCH, content_type: "application/merge-patch+json", ..Call::post(path, body) }
     }
 
     fn post(path: &str, body: &Value) -> Call {

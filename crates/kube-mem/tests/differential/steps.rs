@@ -26,8 +26,12 @@ pub enum Body {
     None,
     Json(Value),
     Raw(String),
-    /// The object that the server has at a path, changed.
-    Changed(String, Change),
+    /// What the server has at a path, or something else if it has nothing there, changed.
+    Changed {
+        path: String,
+        otherwise: Value,
+        change: Change,
+    },
 }
 
 impl fmt::Display for Step {
@@ -37,7 +41,7 @@ impl fmt::Display for Step {
             Body::None => Ok(()),
             Body::Json(value) => write!(f, "\n{value}"),
             Body::Raw(text) => write!(f, "\n{text}"),
-            Body::Changed(path, _) => write!(f, "\n(the object at {path}, changed)"),
+            Body::Changed { path, .. } => write!(f, "\n(the object at {path}, changed)"),
         }
     }
 }
@@ -230,7 +234,7 @@ impl Story {
             method: Method::PUT,
             path: address,
             content_type: JSON,
-            body: Body::Changed(path, change),
+            body: changed(kind, path, change),
         }
     }
 
@@ -282,13 +286,12 @@ impl Story {
     }
 
     fn apply(&mut self, kind: &Kind, path: &str, value: Value) -> Step {
-        let version = kind.api.trim_start_matches("/apis/").trim_start_matches("/api/");
         let mut object = if kind.kind == "Node" || rarely(&mut self.rng, 3) {
             (kind.make)(&mut self.rng)
         } else {
             json!({})
         };
-        object["apiVersion"] = version.into();
+        object["apiVersion"] = kind.version().into();
         object["kind"] = kind.kind.into();
         if rng_bool(&mut self.rng) {
             set(&mut object, kind.field.0, &value);
@@ -319,7 +322,7 @@ impl Story {
                 method: Method::PUT,
                 path: address,
                 content_type: JSON,
-                body: Body::Changed(path, change),
+                body: changed(kind, path, change),
             };
         }
         let content_type = "application/merge-patch+json";
@@ -341,7 +344,8 @@ impl Story {
         if scalable.is_empty() {
             return self.get();
         }
-        let (_, path) = pick(&mut self.rng, &scalable);
+        let (at, path) = pick(&mut self.rng, &scalable);
+        let kind = &KINDS[at];
         let path = format!("{path}/scale");
         let replicas = pick(&mut self.rng, &[json!(0), json!(2), json!(-1)]);
         match self.rng.random_range(0..3) {
@@ -357,7 +361,7 @@ impl Story {
                     method: Method::PUT,
                     path: path.clone(),
                     content_type: JSON,
-                    body: Body::Changed(path, change),
+                    body: changed(kind, path, change),
                 }
             }
             _ => {
@@ -465,13 +469,24 @@ impl Clone for Body {
             Body::None => Body::None,
             Body::Json(value) => Body::Json(value.clone()),
             Body::Raw(text) => Body::Raw(text.clone()),
-            Body::Changed(..) => unreachable!("a change is made once and sent once"),
+            Body::Changed { .. } => unreachable!("a change is made once and sent once"),
         }
     }
 }
 
 fn rng_bool(rng: &mut StdRng) -> bool {
     rng.random()
+}
+
+/// A body for an update. An object that is not there is named only.
+fn changed(kind: &Kind, path: String, change: Change) -> Body {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let otherwise = json!({"apiVersion": kind.version(), "kind": kind.kind, "metadata": {"name": name}});
+    Body::Changed {
+        path,
+        otherwise,
+        change,
+    }
 }
 
 /// Puts a value at a pointer, making what lies on the way.
