@@ -8,6 +8,7 @@ mod differential {
     pub mod objects;
     pub mod pair;
     pub mod steps;
+    pub mod watched;
 }
 
 use differential::pair::Pair;
@@ -27,15 +28,8 @@ async fn answers_are_those_of_the_real_server() {
     let pair = Pair::start().await;
     let mut differences = Vec::new();
     for seed in seeds() {
-        let mut story = Story::new(seed);
-        pair.prepare(&story.namespace).await;
-        for number in 0..STEPS {
-            let step = story.next_step();
-            if let Some(difference) = pair.compare(&mut story, &step).await {
-                differences.push(format!("seed {seed}, step {number}: {step}\n{difference}"));
-                // From here on the two servers hold different objects, so the rest of the story says little.
-                break;
-            }
+        if let Some(difference) = story_differs(&pair, seed).await {
+            differences.push(format!("seed {seed}, {difference}"));
         }
     }
     assert!(
@@ -44,4 +38,18 @@ async fn answers_are_those_of_the_real_server() {
         differences.len(),
         differences.join("\n\n")
     );
+}
+
+/// The first difference of a story. After it the two servers hold different objects, so the rest would say little.
+async fn story_differs(pair: &Pair, seed: u64) -> Option<String> {
+    let mut story = Story::new(seed);
+    pair.prepare(&story.namespace).await;
+    let versions = pair.versions(&story.namespace).await;
+    for number in 0..STEPS {
+        let step = story.next_step();
+        if let Some(difference) = pair.compare(&mut story, &step).await {
+            return Some(format!("step {number}: {step}\n{difference}"));
+        }
+    }
+    pair.compare_watches(&story.namespace, &versions).await
 }

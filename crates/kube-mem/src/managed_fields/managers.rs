@@ -1,8 +1,9 @@
 //! The entries of `managedFields`: who, by which kind of request, in which version, on which subresource.
 
 use std::mem;
+use std::sync::LazyLock;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::set::FieldSet;
 use super::typed::Comparison;
@@ -146,7 +147,7 @@ impl Managers {
             entry.fields.subtract(&comparison.removed);
         }
         let mut taken = comparison.changed.clone();
-        taken.subtract(&unowned());
+        taken.subtract(unowned());
         if !taken.is_empty() {
             let at = self.position(manager).unwrap_or_else(|| {
                 self.0.push(manager.clone());
@@ -199,24 +200,29 @@ impl Managers {
 }
 
 /// What identifies an object or is written by the server alone has no owner.
-pub(crate) fn unowned() -> FieldSet {
-    let metadata = [
-        "name",
-        "namespace",
-        "creationTimestamp",
-        "selfLink",
-        "uid",
-        "clusterName",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-    ];
-    let top = ["apiVersion", "kind", "metadata"].map(|name| vec![name]);
-    FieldSet::of(top.into_iter().chain(metadata.map(|name| vec!["metadata", name])))
+pub(crate) fn unowned() -> &'static FieldSet {
+    static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
+        let metadata = [
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        ];
+        let top = ["apiVersion", "kind", "metadata"].map(|name| vec![name]);
+        FieldSet::of(top.into_iter().chain(metadata.map(|name| vec!["metadata", name])))
+    });
+    &UNOWNED
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn updater(name: &str, time: &str, field: &'static str) -> Entry {

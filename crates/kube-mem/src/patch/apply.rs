@@ -137,7 +137,7 @@ impl<'a> State<'a> {
             entry.fields.subtract(&comparison.changed);
             entry.fields.subtract(&comparison.removed);
         }
-        claimed.subtract(&unowned());
+        claimed.subtract(unowned());
         let changed = !comparison.is_same();
         let time = match before {
             Some(before) if !changed => before.time,

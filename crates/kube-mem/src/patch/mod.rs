@@ -3,6 +3,7 @@
 //! All are pure: they take the stored object and give the new one. `managed_fields` records who did it.
 
 mod apply;
+mod go_text;
 mod json;
 mod merge;
 mod strategic;

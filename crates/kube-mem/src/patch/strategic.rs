@@ -12,6 +12,7 @@
 use serde_json::{Map, Value};
 
 use super::PatchError;
+use super::go_text::go_text;
 use crate::registry::Gvk;
 use crate::schema::{NodeId, PatchFacts, TypeSchema};
 use crate::types;
@@ -57,6 +58,7 @@ impl Merge<'_> {
             let (below, facts) = self.field(node, &key);
             let merged = match (original.remove(&key), change) {
                 (_, Value::Null) => None,
+                (Some(Value::Object(_)), change @ Value::Object(_)) if facts.replace => Some(change),
                 (Some(Value::Object(original)), Value::Object(change)) => {
                     Some(Value::Object(self.maps(below, original, change)?))
                 }
@@ -214,7 +216,7 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     let kept = patch.iter().filter(|item| item.get(PATCH).is_none());
     for item in kept {
         if !order.is_empty() && !places.any(|place| is_same(item, place, key)) {
-            let (patch, order) = (Value::from(patch.to_vec()), Value::from(order.to_vec()));
+            let (patch, order) = (go_text(&patch.to_vec().into()), go_text(&order.to_vec().into()));
             return Err(PatchError::Internal(format!(
                 "The order in patch list:\n{patch}\n doesn't match {ORDER} list:\n{order}\n"
             )));
@@ -293,12 +295,12 @@ fn bad_format(what: &str) -> PatchError {
 }
 
 fn unknown_directive(directive: &Value, item: &Object) -> PatchError {
-    let item = Value::Object(item.clone());
+    let (directive, item) = (go_text(directive), go_text(&Value::Object(item.clone())));
     PatchError::Internal(format!("unknown patch type: {directive} in map: {item}"))
 }
 
 fn no_merge_key(item: &Object, key: &str) -> PatchError {
-    let item = Value::Object(item.clone());
+    let item = go_text(&Value::Object(item.clone()));
     PatchError::Internal(format!("map: {item} does not contain declared merge key: {key}"))
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::go_text::{go_literal, go_text, go_type};
 use crate::managed_fields::{FieldSet, field, item_element, shown_element};
 use crate::schema::{Form, ListKind, ListType, NodeId, Scalar, TypeSchema};
 
@@ -20,10 +21,10 @@ fn check(types: &TypeSchema, node: NodeId, value: &Value, path: String, found: &
             found.push(wrong(format!("expected numeric (int or float), got {}", go_type(value))));
         }
         (Form::Scalar(Scalar::String), value) if !value.is_string() => {
-            found.push(wrong(format!("expected string, got {}", go_syntax(value))));
+            found.push(wrong(format!("expected string, got {}", format!("&value.valueUnstructured{{Value:{}}}", go_literal(value)))));
         }
         (Form::Scalar(Scalar::Boolean), value) if !value.is_boolean() => {
-            found.push(wrong(format!("expected boolean, got {value}")));
+            found.push(wrong(format!("expected boolean, got &{{{}}}", go_text(value))));
         }
         (Form::Scalar(_), _) => {}
         (Form::List(list), Value::Array(items)) => {
@@ -52,47 +53,9 @@ fn check(types: &TypeSchema, node: NodeId, value: &Value, path: String, found: &
                 }
             }
         }
-        (Form::List(_), value) => found.push(wrong(format!("expected list, got {}", go_value(value)))),
-        (Form::Map(_), value) => found.push(wrong(format!("expected map, got {}", go_value(value)))),
+        (Form::List(_), value) => found.push(wrong(format!("expected list, got &{{{}}}", go_text(value)))),
+        (Form::Map(_), value) => found.push(wrong(format!("expected map, got &{{{}}}", go_text(value)))),
         (Form::Invalid, _) => found.push(wrong("schema error: invalid atom".into())),
-    }
-}
-
-/// The name of the Go type that holds such a value; messages of the real server show it.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
-
-fn go_syntax(value: &Value) -> String {
-    format!("&value.valueUnstructured{{Value:{}}}", go_literal(value))
-}
-
-fn go_literal(value: &Value) -> String {
-    match value {
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_literal).collect();
-            format!("[]interface {{}}{{{}}}", items.join(", "))
-        }
-        Value::Object(fields) => {
-            let fields: Vec<String> = fields.iter().map(|(key, below)| format!("{key:?}:{}", go_literal(below))).collect();
-            format!("map[string]interface {{}}{{{}}}", fields.join(", "))
-        }
-        scalar => scalar.to_string(),
-    }
-}
-
-fn go_value(value: &Value) -> String {
-    match value {
-        Value::String(_) => format!("&{{{}}}", value.as_str().unwrap_or_default()),
-        value => format!("&{{{value}}}"),
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct Field {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PatchFacts {
     pub merge: bool,
-    pub retain_keys: bool,
+    pub replace: bool,
     pub merge_key: Option<String>,
 }
 
@@ -405,7 +405,7 @@ fn patch_facts(property: &Value) -> PatchFacts {
     let has = |word: &str| strategies.split(',').any(|strategy| strategy == word);
     PatchFacts {
         merge: has("merge"),
-        retain_keys: has("retainKeys"),
+        replace: has("replace"),
         merge_key: property["x-kubernetes-patch-merge-key"].as_str().map(str::to_owned),
     }
 }

@@ -9,6 +9,7 @@ use testkit::{ControlPlane, Parts};
 use super::answer::{Answer, difference};
 use super::objects;
 use super::steps::{Body, Step, Story};
+use super::watched::{WATCHED, events};
 
 pub struct Pair {
     real: Client,
@@ -73,6 +74,38 @@ impl Pair {
         let memory = self.take(&self.memory, step).await;
         story.learn(step, &memory);
         difference(&real, &memory)
+    }
+
+    /// Where the watched collections of a namespace stand, on both servers.
+    pub async fn versions(&self, namespace: &str) -> Vec<[String; 2]> {
+        let mut versions = Vec::new();
+        for (api, plural, _) in WATCHED {
+            let path = format!("{api}/namespaces/{namespace}/{plural}");
+            let mut at = [String::new(), String::new()];
+            for (client, version) in [&self.real, &self.memory].into_iter().zip(&mut at) {
+                let list = call(client, Call::get(&path)).await.body;
+                *version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+            }
+            versions.push(at);
+        }
+        versions
+    }
+
+    /// How what the watches saw since `versions` differs.
+    pub async fn compare_watches(&self, namespace: &str, versions: &[[String; 2]]) -> Option<String> {
+        for ((api, plural, end), [real, memory]) in WATCHED.into_iter().zip(versions) {
+            let path = format!("{api}/namespaces/{namespace}/{plural}");
+            let mut seen = Vec::new();
+            for (client, version) in [(&self.real, real), (&self.memory, memory)] {
+                let made = call(client, Call::post(&path, &end())).await;
+                assert_eq!(made.code, 201, "{}", made.body);
+                seen.push(events(client, &path, version).await);
+            }
+            if let Some(difference) = difference(&seen[0], &seen[1]) {
+                return Some(format!("watch {path}\n{difference}"));
+            }
+        }
+        None
     }
 
     async fn take(&self, client: &Client, step: &Step) -> Answer {

@@ -166,15 +166,19 @@ pub fn watch(server: &ApiServer, uri: &str) -> Watch {
         .uri(uri)
         .body(Bytes::new())
         .expect("the request is well formed");
-    let response = server.handle(request);
-    assert_eq!(response.status(), 200);
-    Watch {
-        body: response.into_body(),
-        buffer: Vec::new(),
-    }
+    Watch::of(server.handle(request))
 }
 
 impl Watch {
+    /// Reads an answer that has to be a watch.
+    pub fn of(response: http::Response<kube_mem::Body>) -> Self {
+        assert_eq!(response.status(), 200);
+        Self {
+            body: response.into_body(),
+            buffer: Vec::new(),
+        }
+    }
+
     /// The next event, or nothing once the watch has ended.
     pub async fn next(&mut self) -> Option<Value> {
         use http_body_util::BodyExt;
