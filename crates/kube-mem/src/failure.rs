@@ -13,6 +13,8 @@ pub struct Failure {
     pub reason: &'static str,
     pub message: String,
     pub details: Option<Value>,
+    /// Where an expired list can be gone on with, at the price of consistency.
+    pub continue_token: Option<String>,
 }
 
 impl Failure {
@@ -22,6 +24,7 @@ impl Failure {
             reason,
             message: message.into(),
             details: None,
+            continue_token: None,
         }
     }
 
@@ -137,6 +140,9 @@ impl Failure {
         }
         if let Some(details) = &self.details {
             status["details"] = details.clone();
+        }
+        if let Some(token) = &self.continue_token {
+            status["metadata"]["continue"] = token.as_str().into();
         }
         status
     }

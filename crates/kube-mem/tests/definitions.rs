@@ -14,8 +14,12 @@ fn a_definition_is_established_at_once_and_its_resource_discovered() {
     assert_eq!(created["status"]["storedVersions"], json!(["v1"]));
     assert_eq!(read(&server, WIDGETS)["kind"], "WidgetList");
     let resources = read(&server, "/apis/example.com/v1");
-    let names: Vec<&Value> =
-        resources["resources"].as_array().into_iter().flatten().map(|resource| &resource["name"]).collect();
+    let names: Vec<&Value> = resources["resources"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|resource| &resource["name"])
+        .collect();
     assert_eq!(names, ["widgets", "widgets/status", "widgets/scale"]);
 }
 
@@ -27,10 +31,19 @@ fn a_definition_has_to_make_sense() {
         spoil(&mut definition);
         post(&server, DEFINITIONS, &definition).0
     };
-    assert_eq!(spoiled(&|definition| definition["metadata"]["name"] = "other".into()), 422);
+    assert_eq!(
+        spoiled(&|definition| definition["metadata"]["name"] = "other".into()),
+        422
+    );
     assert_eq!(spoiled(&|definition| definition["spec"]["scope"] = "World".into()), 422);
-    assert_eq!(spoiled(&|definition| definition["spec"]["versions"][0]["storage"] = false.into()), 422);
-    assert_eq!(spoiled(&|definition| definition["spec"]["versions"][0]["schema"] = json!({})), 422);
+    assert_eq!(
+        spoiled(&|definition| definition["spec"]["versions"][0]["storage"] = false.into()),
+        422
+    );
+    assert_eq!(
+        spoiled(&|definition| definition["spec"]["versions"][0]["schema"] = json!({})),
+        422
+    );
     assert_eq!(spoiled(&|_| {}), 201);
 }
 
@@ -43,8 +56,14 @@ fn objects_are_pruned_defaulted_and_validated() {
     let created = create(&server, WIDGETS, &odd);
     assert_eq!(created["spec"], json!({ "size": 1, "color": "red" }));
     let (code, status) = post(&server, WIDGETS, &widget("big", 11));
-    assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!("spec.size")));
-    assert_eq!(merge(&server, &format!("{WIDGETS}/w"), &json!({ "spec": { "size": -1 } })).0, 422);
+    assert_eq!(
+        (code, &status["details"]["causes"][0]["field"]),
+        (422, &json!("spec.size"))
+    );
+    assert_eq!(
+        merge(&server, &format!("{WIDGETS}/w"), &json!({ "spec": { "size": -1 } })).0,
+        422
+    );
     assert_eq!(post(&server, &format!("{WIDGETS}?fieldValidation=Strict"), &odd).0, 400);
 }
 
@@ -59,7 +78,10 @@ fn a_changed_definition_counts_from_the_next_request() {
         "value": 50,
     }]);
     let uri = format!("{DEFINITIONS}/widgets.example.com");
-    assert_eq!(send(&server, "PATCH", &uri, "application/json-patch+json", &wider).0, 200);
+    assert_eq!(
+        send(&server, "PATCH", &uri, "application/json-patch+json", &wider).0,
+        200
+    );
     create(&server, WIDGETS, &widget("w", 20));
 }
 
@@ -76,7 +98,10 @@ fn versions_share_their_objects() {
     let uri = "/apis/example.com/v1alpha1/namespaces/default/widgets/w";
     let seen = read(&server, uri);
     assert_eq!(seen["apiVersion"], "example.com/v1alpha1");
-    assert_eq!(merge(&server, uri, &json!({ "spec": { "size": 2 } })).1["apiVersion"], "example.com/v1alpha1");
+    assert_eq!(
+        merge(&server, uri, &json!({ "spec": { "size": 2 } })).1["apiVersion"],
+        "example.com/v1alpha1"
+    );
     assert_eq!(read(&server, &format!("{WIDGETS}/w"))["spec"]["size"], 2);
 }
 
@@ -96,9 +121,16 @@ async fn a_definition_takes_its_objects_along_and_ends_their_watches() {
     assert_eq!(delete(&server, &uri, &Value::Null).0, 200);
     assert_eq!(watch.told().await, "MODIFIED held");
     assert_eq!(watch.told().await, "DELETED plain");
-    assert!(read(&server, &uri)["metadata"]["deletionTimestamp"].is_string(), "it waits for what is held");
+    assert!(
+        read(&server, &uri)["metadata"]["deletionTimestamp"].is_string(),
+        "it waits for what is held"
+    );
 
-    merge(&server, &format!("{WIDGETS}/held"), &json!({ "metadata": { "finalizers": null } }));
+    merge(
+        &server,
+        &format!("{WIDGETS}/held"),
+        &json!({ "metadata": { "finalizers": null } }),
+    );
     assert_gone(&server, &uri);
     assert_gone(&server, WIDGETS);
     assert_eq!(watch.next().await, None);

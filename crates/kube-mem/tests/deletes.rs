@@ -70,15 +70,29 @@ async fn finalizers_hold_an_object_until_the_last_is_gone() {
     assert_eq!(code, 200);
     assert_eq!(deleting["metadata"]["deletionTimestamp"], "2026-01-01T00:00:05Z");
     assert_eq!(deleting["metadata"]["deletionGracePeriodSeconds"], 0);
-    assert_eq!(deleting["metadata"]["generation"], 2, "a deletion is a change of what is wanted");
+    assert_eq!(
+        deleting["metadata"]["generation"], 2,
+        "a deletion is a change of what is wanted"
+    );
     let (_, again) = delete(&server, &w, &Value::Null);
-    assert_eq!(again["metadata"]["resourceVersion"], deleting["metadata"]["resourceVersion"]);
+    assert_eq!(
+        again["metadata"]["resourceVersion"],
+        deleting["metadata"]["resourceVersion"]
+    );
 
     let finalizers = |list: Value| json!({ "metadata": { "finalizers": list } });
-    let (code, status) = merge(&server, &w, &finalizers(json!(["example.com/one", "example.com/three"])));
+    let (code, status) = merge(
+        &server,
+        &w,
+        &finalizers(json!(["example.com/one", "example.com/three"])),
+    );
     assert_eq!((code, &status["reason"]), (422, &json!("Invalid")));
     assert_eq!(merge(&server, &w, &finalizers(json!(["example.com/two"]))).0, 200);
-    assert_eq!(merge(&server, &w, &json!({ "spec": { "size": 2 } })).0, 200, "it still lives");
+    assert_eq!(
+        merge(&server, &w, &json!({ "spec": { "size": 2 } })).0,
+        200,
+        "it still lives"
+    );
     assert_eq!(merge(&server, &w, &finalizers(Value::Null)).0, 200);
     assert_gone(&server, &w);
     for expected in ["MODIFIED w", "MODIFIED w", "MODIFIED w", "DELETED w"] {
@@ -92,17 +106,26 @@ async fn a_bound_pod_stays_for_its_grace_until_the_kubelet_lets_go() {
     create(&server, PODS, &bound_pod("p", "n"));
     let p = format!("{PODS}/p");
     let (code, going) = delete(&server, &p, &Value::Null);
-    assert_eq!((code, &going["metadata"]["deletionGracePeriodSeconds"]), (200, &json!(30)));
+    assert_eq!(
+        (code, &going["metadata"]["deletionGracePeriodSeconds"]),
+        (200, &json!(30))
+    );
     assert_eq!(going["metadata"]["deletionTimestamp"], "2026-01-01T00:00:30Z");
     assert_eq!(going["metadata"]["generation"], 2);
 
     let (_, longer) = delete(&server, &p, &json!({ "gracePeriodSeconds": 60 }));
-    assert_eq!(longer["metadata"]["deletionGracePeriodSeconds"], 30, "a grace can only be shortened");
+    assert_eq!(
+        longer["metadata"]["deletionGracePeriodSeconds"], 30,
+        "a grace can only be shortened"
+    );
     tokio::time::sleep(Duration::from_secs(10)).await;
     let (_, shorter) = delete(&server, &p, &json!({ "gracePeriodSeconds": 15 }));
     assert_eq!(shorter["metadata"]["deletionTimestamp"], "2026-01-01T00:00:15Z");
     let (_, expired) = delete(&server, &p, &json!({ "gracePeriodSeconds": 5 }));
-    assert_eq!(expired["metadata"]["deletionTimestamp"], "2026-01-01T00:00:10Z", "not into the past");
+    assert_eq!(
+        expired["metadata"]["deletionTimestamp"], "2026-01-01T00:00:10Z",
+        "not into the past"
+    );
     assert_eq!(expired["metadata"]["deletionGracePeriodSeconds"], 1);
 
     assert_eq!(delete(&server, &p, &json!({ "gracePeriodSeconds": 0 })).0, 200);
@@ -120,7 +143,11 @@ async fn pods_that_run_nowhere_or_no_longer_go_at_once() {
         assert_eq!(watch.told().await, expected);
     }
     create(&server, PODS, &bound_pod("done", "n"));
-    merge(&server, &format!("{PODS}/done/status"), &json!({ "status": { "phase": "Succeeded" } }));
+    merge(
+        &server,
+        &format!("{PODS}/done/status"),
+        &json!({ "status": { "phase": "Succeeded" } }),
+    );
     delete(&server, &format!("{PODS}/done"), &Value::Null);
     assert_gone(&server, &format!("{PODS}/done"));
 }
@@ -159,7 +186,10 @@ fn a_second_owner_keeps_an_object_and_only_the_reference_goes() {
     let second = create(&server, MAPS, &map("second"));
     let mut child = owned("child", &first, false);
     let reference = owned("x", &second, false)["metadata"]["ownerReferences"][0].clone();
-    child["metadata"]["ownerReferences"].as_array_mut().expect("a list").push(reference);
+    child["metadata"]["ownerReferences"]
+        .as_array_mut()
+        .expect("a list")
+        .push(reference);
     create(&server, MAPS, &child);
     delete(&server, &at("first"), &Value::Null);
     let kept = read(&server, &at("child"));
@@ -185,7 +215,10 @@ fn a_foreground_deletion_waits_for_the_dependents_that_block_it() {
     create(&server, MAPS, &blocking);
     create(&server, MAPS, &owned("free", &owner, true));
     let (code, waiting) = delete(&server, &at("owner"), &json!({ "propagationPolicy": "Foreground" }));
-    assert_eq!((code, &waiting["metadata"]["finalizers"]), (200, &json!(["foregroundDeletion"])));
+    assert_eq!(
+        (code, &waiting["metadata"]["finalizers"]),
+        (200, &json!(["foregroundDeletion"]))
+    );
     assert_gone(&server, &at("free"));
     read(&server, &at("owner"));
     assert!(read(&server, &at("blocking"))["metadata"]["deletionTimestamp"].is_string());
@@ -238,7 +271,11 @@ fn the_pods_of_a_job_stay_unless_the_deleter_says_otherwise() {
 #[test]
 fn a_namespace_takes_its_contents_along_and_waits_for_them() {
     let server = server();
-    create(&server, "/api/v1/namespaces", &json!({ "metadata": { "name": "team" } }));
+    create(
+        &server,
+        "/api/v1/namespaces",
+        &json!({ "metadata": { "name": "team" } }),
+    );
     let pods = "/api/v1/namespaces/team/pods";
     create(&server, "/api/v1/namespaces/team/configmaps", &map("a"));
     create(&server, pods, &bound_pod("p", "n"));
@@ -247,7 +284,10 @@ fn a_namespace_takes_its_contents_along_and_waits_for_them() {
     assert_gone(&server, "/api/v1/namespaces/team/configmaps/a");
     assert!(read(&server, &format!("{pods}/p"))["metadata"]["deletionTimestamp"].is_string());
     let (code, status) = post(&server, "/api/v1/namespaces/team/configmaps", &map("b"));
-    assert_eq!((code, &status["details"]["causes"][0]["reason"]), (403, &json!("NamespaceTerminating")));
+    assert_eq!(
+        (code, &status["details"]["causes"][0]["reason"]),
+        (403, &json!("NamespaceTerminating"))
+    );
     assert_eq!(
         status["message"],
         "configmaps \"b\" is forbidden: unable to create new content in namespace team because it is being terminated"
@@ -261,16 +301,17 @@ fn the_cluster_keeps_its_own_namespaces() {
     let server = server();
     let (code, status) = delete(&server, "/api/v1/namespaces/default", &Value::Null);
     assert_eq!(code, 403);
-    assert_eq!(status["message"], "namespaces \"default\" is forbidden: this namespace may not be deleted");
+    assert_eq!(
+        status["message"],
+        "namespaces \"default\" is forbidden: this namespace may not be deleted"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn events_are_forgotten_an_hour_after_they_were_written() {
     let server = server();
     let events = "/api/v1/namespaces/default/events";
-    let event = |name: &str| {
-        json!({ "metadata": { "name": name }, "involvedObject": { "kind": "Node", "name": "n" }, "reason": "R" })
-    };
+    let event = |name: &str| json!({ "metadata": { "name": name }, "involvedObject": { "kind": "Node", "name": "n" }, "reason": "R" });
     create(&server, events, &event("old"));
     create(&server, events, &event("refreshed"));
     tokio::time::sleep(Duration::from_secs(40 * 60)).await;

@@ -54,7 +54,10 @@ fn names_are_generated_checked_and_unique() {
 fn content_needs_a_namespace() {
     let server = server();
     let (code, status) = post(&server, "/api/v1/namespaces/nope/configmaps", &map("a"));
-    assert_eq!((code, &status["message"]), (404, &json!("namespaces \"nope\" not found")));
+    assert_eq!(
+        (code, &status["message"]),
+        (404, &json!("namespaces \"nope\" not found"))
+    );
     let mut elsewhere = map("a");
     elsewhere["metadata"]["namespace"] = "kube-system".into();
     assert_eq!(post(&server, MAPS, &elsewhere).0, 400);
@@ -77,7 +80,11 @@ fn a_stale_version_and_another_uid_are_conflicts() {
     stale["metadata"]["uid"] = "another".into();
     assert_eq!(put(&server, &format!("{MAPS}/a"), &stale).0, 409);
     let patch = json!({ "metadata": { "resourceVersion": "1" }, "data": { "z": "z" } });
-    assert_eq!(merge(&server, &format!("{MAPS}/a"), &patch).0, 409, "a patch that names a version means it");
+    assert_eq!(
+        merge(&server, &format!("{MAPS}/a"), &patch).0,
+        409,
+        "a patch that names a version means it"
+    );
 }
 
 #[test]
@@ -119,13 +126,22 @@ fn the_generation_counts_changes_of_what_is_wanted() {
     let generation = |object: &Value| object["metadata"]["generation"].as_i64();
     assert_eq!(generation(&create(&server, uri, &deployment)), Some(1));
     let at = format!("{uri}/d");
-    assert_eq!(generation(&merge(&server, &at, &json!({ "metadata": { "labels": { "a": "b" } } })).1), Some(1));
-    assert_eq!(generation(&merge(&server, &at, &json!({ "spec": { "replicas": 3 } })).1), Some(2));
+    assert_eq!(
+        generation(&merge(&server, &at, &json!({ "metadata": { "labels": { "a": "b" } } })).1),
+        Some(1)
+    );
+    assert_eq!(
+        generation(&merge(&server, &at, &json!({ "spec": { "replicas": 3 } })).1),
+        Some(2)
+    );
     let status = json!({ "status": { "replicas": 3 }, "spec": { "replicas": 9 } });
     let (_, after) = merge(&server, &format!("{at}/status"), &status);
     assert_eq!((generation(&after), &after["spec"]["replicas"]), (Some(2), &json!(3)));
     let (_, after) = merge(&server, &at, &json!({ "status": { "replicas": 7 } }));
-    assert_eq!(after["status"]["replicas"], 3, "the object itself does not change its status");
+    assert_eq!(
+        after["status"]["replicas"], 3,
+        "the object itself does not change its status"
+    );
 }
 
 #[test]
@@ -141,11 +157,21 @@ fn the_status_of_a_custom_resource_is_a_half_of_its_own() {
         "metadata": { "labels": { "a": "b" } }, "spec": { "size": 9 }, "status": { "phase": "Ready" },
     });
     let (_, after) = merge(&server, &format!("{at}/status"), &everything);
-    assert_eq!((&after["status"]["phase"], &after["spec"]["size"]), (&json!("Ready"), &json!(1)));
+    assert_eq!(
+        (&after["status"]["phase"], &after["spec"]["size"]),
+        (&json!("Ready"), &json!(1))
+    );
     assert!(after["metadata"].get("labels").is_none());
     assert_eq!(after["metadata"]["generation"], 1);
-    let (_, after) = merge(&server, &at, &json!({ "spec": { "size": 2 }, "status": { "phase": "Late" } }));
-    assert_eq!((&after["status"]["phase"], &after["metadata"]["generation"]), (&json!("Ready"), &json!(2)));
+    let (_, after) = merge(
+        &server,
+        &at,
+        &json!({ "spec": { "size": 2 }, "status": { "phase": "Late" } }),
+    );
+    assert_eq!(
+        (&after["status"]["phase"], &after["metadata"]["generation"]),
+        (&json!("Ready"), &json!(2))
+    );
 }
 
 #[test]
@@ -154,7 +180,11 @@ fn a_dry_run_answers_and_changes_nothing() {
     create(&server, MAPS, &map("a"));
     let before = server.resource_version();
     assert_eq!(post(&server, &format!("{MAPS}?dryRun=All"), &map("b")).0, 201);
-    let (code, patched) = merge(&server, &format!("{MAPS}/a?dryRun=All"), &json!({ "data": { "x": "y" } }));
+    let (code, patched) = merge(
+        &server,
+        &format!("{MAPS}/a?dryRun=All"),
+        &json!({ "data": { "x": "y" } }),
+    );
     assert_eq!((code, &patched["data"]["x"]), (200, &json!("y")));
     assert_eq!(delete(&server, &format!("{MAPS}/a?dryRun=All"), &Value::Null).0, 200);
     assert_eq!(server.resource_version(), before);
@@ -181,7 +211,10 @@ fn unknown_fields_are_dropped_told_or_refused_as_the_client_wishes() {
         .body(bytes::Bytes::from(odd.to_string()))
         .expect("the request is well formed");
     let response = server.handle(request);
-    assert_eq!(response.headers()["warning"], "299 - \"unknown field \\\"spec.odd\\\"\"");
+    assert_eq!(
+        response.headers()["warning"],
+        "299 - \"unknown field \\\"spec.odd\\\"\""
+    );
     assert!(read(&server, &format!("{PODS}/p"))["spec"].get("odd").is_none());
 }
 
@@ -208,9 +241,15 @@ fn every_kind_of_patch_has_its_media_type() {
         }] } } } }),
     );
     let container = &after["spec"]["template"]["spec"]["containers"][0];
-    assert_eq!((code, container["env"].as_array().map(Vec::len), &container["image"]), (200, Some(2), &json!("app:1")));
+    assert_eq!(
+        (code, container["env"].as_array().map(Vec::len), &container["image"]),
+        (200, Some(2), &json!("app:1"))
+    );
     let operations = json!([{ "op": "replace", "path": "/spec/replicas", "value": 4 }]);
-    assert_eq!(patch("application/json-patch+json", &operations).1["spec"]["replicas"], 4);
+    assert_eq!(
+        patch("application/json-patch+json", &operations).1["spec"]["replicas"],
+        4
+    );
     let failing = json!([{ "op": "test", "path": "/spec/replicas", "value": 5 }]);
     assert_eq!(patch("application/json-patch+json", &failing).0, 422);
     assert_eq!(patch("application/json", &json!({})).0, 415);
@@ -241,10 +280,19 @@ fn an_apply_creates_changes_and_respects_other_managers() {
     assert_eq!(apply("one", false, "2").0, 200);
     let (code, status) = apply("two", false, "3");
     assert_eq!((code, &status["reason"]), (409, &json!("Conflict")));
-    assert_eq!(status["message"], "Apply failed with 1 conflict: conflict with \"one\": .data.k");
+    assert_eq!(
+        status["message"],
+        "Apply failed with 1 conflict: conflict with \"one\": .data.k"
+    );
     assert_eq!(status["details"]["causes"][0]["reason"], "FieldManagerConflict");
     assert_eq!(apply("two", true, "3").1["data"]["k"], "3");
-    let nameless = send(&server, "PATCH", &format!("{MAPS}/b"), "application/apply-patch+yaml", &map("b"));
+    let nameless = send(
+        &server,
+        "PATCH",
+        &format!("{MAPS}/b"),
+        "application/apply-patch+yaml",
+        &map("b"),
+    );
     assert_eq!(nameless.0, 422, "an apply has to say who applies");
 }
 
@@ -254,19 +302,45 @@ fn the_scale_of_anything_is_read_and_written_in_one_shape() {
     create(&server, DEFINITIONS, &widget_definition());
     create(&server, WIDGETS, &widget("w", 3));
     let scale = read(&server, &format!("{WIDGETS}/w/scale"));
-    assert_eq!((&scale["kind"], &scale["spec"]["replicas"]), (&json!("Scale"), &json!(3)));
-    let (code, scaled) = merge(&server, &format!("{WIDGETS}/w/scale"), &json!({ "spec": { "replicas": 5 } }));
+    assert_eq!(
+        (&scale["kind"], &scale["spec"]["replicas"]),
+        (&json!("Scale"), &json!(3))
+    );
+    let (code, scaled) = merge(
+        &server,
+        &format!("{WIDGETS}/w/scale"),
+        &json!({ "spec": { "replicas": 5 } }),
+    );
     assert_eq!((code, &scaled["spec"]["replicas"]), (200, &json!(5)));
     let widget = read(&server, &format!("{WIDGETS}/w"));
-    assert_eq!((&widget["spec"]["size"], &widget["metadata"]["generation"]), (&json!(5), &json!(2)));
-    assert_eq!(merge(&server, &format!("{WIDGETS}/w/scale"), &json!({ "spec": { "replicas": 11 } })).0, 422);
+    assert_eq!(
+        (&widget["spec"]["size"], &widget["metadata"]["generation"]),
+        (&json!(5), &json!(2))
+    );
+    assert_eq!(
+        merge(
+            &server,
+            &format!("{WIDGETS}/w/scale"),
+            &json!({ "spec": { "replicas": 11 } })
+        )
+        .0,
+        422
+    );
 }
 
 #[test]
 fn identities_stay() {
     let server = server();
-    create(&server, NODES, &json!({ "metadata": { "name": "n" }, "spec": { "providerID": "kwok://a" } }));
-    let (code, status) = merge(&server, &format!("{NODES}/n"), &json!({ "spec": { "providerID": "kwok://b" } }));
+    create(
+        &server,
+        NODES,
+        &json!({ "metadata": { "name": "n" }, "spec": { "providerID": "kwok://a" } }),
+    );
+    let (code, status) = merge(
+        &server,
+        &format!("{NODES}/n"),
+        &json!({ "spec": { "providerID": "kwok://b" } }),
+    );
     assert_eq!(code, 422);
     assert_eq!(
         status["message"],
@@ -274,11 +348,21 @@ fn identities_stay() {
     );
     create(&server, PODS, &pod("p"));
     let at = format!("{PODS}/p");
-    assert_eq!(merge(&server, &at, &json!({ "spec": { "nodeName": "n" } })).0, 422, "only a binding binds");
+    assert_eq!(
+        merge(&server, &at, &json!({ "spec": { "nodeName": "n" } })).0,
+        422,
+        "only a binding binds"
+    );
     let image = json!([{ "op": "replace", "path": "/spec/containers/0/image", "value": "app:2" }]);
-    assert_eq!(send(&server, "PATCH", &at, "application/json-patch+json", &image).0, 200);
+    assert_eq!(
+        send(&server, "PATCH", &at, "application/json-patch+json", &image).0,
+        200
+    );
     let toleration = json!([{ "op": "add", "path": "/spec/tolerations/-", "value": { "operator": "Exists" } }]);
-    assert_eq!(send(&server, "PATCH", &at, "application/json-patch+json", &toleration).0, 200);
+    assert_eq!(
+        send(&server, "PATCH", &at, "application/json-patch+json", &toleration).0,
+        200
+    );
     assert_eq!(merge(&server, &at, &json!({ "metadata": { "name": "q" } })).0, 400);
 }
 
@@ -292,7 +376,13 @@ fn events_are_shown_in_the_form_of_the_group_that_asks() {
     });
     create(&server, "/apis/events.k8s.io/v1/namespaces/default/events", &newer);
     let core = read(&server, "/api/v1/namespaces/default/events/e");
-    assert_eq!((&core["message"], &core["involvedObject"]["name"]), (&json!("done"), &json!("n")));
+    assert_eq!(
+        (&core["message"], &core["involvedObject"]["name"]),
+        (&json!("done"), &json!("n"))
+    );
     let again = read(&server, "/apis/events.k8s.io/v1/namespaces/default/events/e");
-    assert_eq!((&again["note"], &again["apiVersion"]), (&json!("done"), &json!("events.k8s.io/v1")));
+    assert_eq!(
+        (&again["note"], &again["apiVersion"]),
+        (&json!("done"), &json!("events.k8s.io/v1"))
+    );
 }

@@ -73,17 +73,17 @@ fn resource_type(spec: &Value, version: &Value, storage: &str) -> Result<Resourc
     let own = Gvk::new(text(&spec["group"]), text(&version["name"]), &kind);
     let custom = compiled(version, &own, storage)?;
     let mut subresources = Vec::new();
-    if custom.scale.is_some() {
-        subresources.push(Subresource {
-            name: "scale",
-            gvk: Gvk::new("autoscaling", "v1", "Scale"),
-            verbs: vec!["get", "patch", "update"],
-        });
-    }
     if custom.has_status {
         subresources.push(Subresource {
             name: "status",
             gvk: own.clone(),
+            verbs: vec!["get", "patch", "update"],
+        });
+    }
+    if custom.scale.is_some() {
+        subresources.push(Subresource {
+            name: "scale",
+            gvk: Gvk::new("autoscaling", "v1", "Scale"),
             verbs: vec!["get", "patch", "update"],
         });
     }

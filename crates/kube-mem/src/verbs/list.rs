@@ -190,9 +190,7 @@ fn read(
     let objects = collection.at(reading.revision).map_err(|_| match (continued, after) {
         (true, Some(after)) => {
             let mut failure = Failure::expired(TOKEN_TOO_OLD);
-            // The real server puts a token for going on regardless into the metadata of the status; clients that
-            // understand it are rare, those that start over are the rule.
-            failure.details = Some(json!({ "continue": Continue::token(-1, after, &scope.namespace) }));
+            failure.continue_token = Some(Continue::token(-1, after, &scope.namespace));
             failure
         }
         _ => Failure::expired(TOO_OLD),
