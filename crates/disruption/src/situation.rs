@@ -11,12 +11,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, Claim, ClaimPhase, InstanceType, Labels, NodeFacts, NodeKey, Offering, Operator, Overhead, Pod,
-    PodKey, Pool, Requirement, Requirements, Resources, Snapshot, StateNode,
+    CapacityType, Claim, ClaimPhase, InstanceType, Labels, NodeFacts, NodeKey, Operator, Overhead, Pod, PodKey, Pool,
+    Requirement, Requirements, Resources, Snapshot, StateNode,
     budget::{Budget, DisruptionReason},
-    node::NodeClassRef,
-    pod::{Affinity, DoNotDisrupt, LabelSelector, PodOwner, PodPhase, PodShape},
-    pool::{ConsolidationPolicy, Disruption, Template},
+    pod::{DoNotDisrupt, LabelSelector, PodOwner, PodPhase, PodShape},
+    pool::Disruption,
+    samples,
     snapshot::DisruptionBudget,
     vocabulary,
 };
@@ -95,41 +95,17 @@ fn pool(name: &str, facts: &Facts<'_>) -> Pool {
         .get("budgets")
         .map_or_else(Vec::new, |list| list.split(',').map(budget).collect());
     Pool {
-        name: name.into(),
-        uid: format!("uid-{name}"),
-        hash: "1".to_owned(),
-        template: Template {
-            labels: Labels::default(),
-            annotations: Labels::default(),
-            requirements: Requirements::default(),
-            taints: Vec::new(),
-            startup_taints: Vec::new(),
-            class: class(),
-            expire_after: None,
-            termination_grace: None,
-        },
         disruption: Disruption {
-            policy: ConsolidationPolicy::WhenEmptyOrUnderutilized,
             consolidate_after: (facts.get("after") != Some("never")).then_some(SignedDuration::ZERO),
             budgets: if facts.says("broken-budget") {
                 Err("no such day".to_owned())
             } else {
                 Ok(budgets)
             },
+            ..samples::pool(name).disruption
         },
-        limits: Resources::default(),
-        weight: 0,
         replicas: facts.says("static").then_some(1),
-        ready: true,
-        deleting: None,
-    }
-}
-
-fn class() -> NodeClassRef {
-    NodeClassRef {
-        group: "karpenter.kwok.sh".into(),
-        kind: "KWOKNodeClass".into(),
-        name: "default".into(),
+        ..samples::pool(name)
     }
 }
 
@@ -152,43 +128,19 @@ fn node(name: &str, facts: &Facts<'_>) -> StateNode {
         &[]
     };
     let claim = Claim {
-        name: name.into(),
-        uid: format!("uid-{name}"),
         pool: facts.get("pool").map(Into::into),
-        class: class(),
         phase: ClaimPhase::Initialized,
         labels: on_node.clone(),
-        annotations: Labels::default(),
-        requirements: Requirements::default(),
-        requests: Resources::default(),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
-        provider_id: Some(format!("kwok://{name}").into()),
-        node: Some(name.into()),
-        capacity: Resources::default(),
-        allocatable: Resources::default(),
-        created: Timestamp::UNIX_EPOCH,
         deleting: facts.says("leaving").then(now),
-        expire_after: None,
         termination_grace: facts.says("grace").then_some(SignedDuration::from_mins(5)),
-        instance_terminating: false,
         consolidatable: facts.says("consolidatable"),
-        drifted: None,
-        initialized_at: Some(Timestamp::UNIX_EPOCH),
-        last_pod_event: None,
+        ..samples::claim(name)
     };
     let half = NodeFacts {
-        name: name.into(),
-        provider_id: claim.provider_id.clone(),
         labels: on_node,
         annotations: labels(protection),
-        taints: Vec::new(),
-        unschedulable: false,
-        capacity: Resources::default(),
-        allocatable: Resources::default(),
         ready: !facts.says("down"),
-        created: Timestamp::UNIX_EPOCH,
-        deleting: None,
+        ..samples::node(name)
     };
     StateNode {
         key: NodeKey::Claim(name.into()),
@@ -202,22 +154,10 @@ fn node(name: &str, facts: &Facts<'_>) -> StateNode {
 fn pod(name: &str, facts: &Facts<'_>) -> Pod {
     let shape = PodShape {
         labels: labels(&[("app", name)]),
-        requests: Resources::default(),
-        node_selector: Vec::new(),
-        affinity: Affinity::default(),
-        spreads: Vec::new(),
-        tolerations: Vec::new(),
-        host_ports: Vec::new(),
-        volumes: Vec::new(),
         priority: if facts.says("worthless") { i32::MIN } else { 0 },
-        priority_class: None,
-        scheduler_name: "default-scheduler".into(),
-        resource_claims: Vec::new(),
-        termination_grace: SignedDuration::from_secs(30),
+        ..samples::pod_shape()
     };
     Pod {
-        key: PodKey::new("default", name),
-        uid: name.into(),
         shape: Arc::new(shape),
         owner: if facts.says("daemon") {
             PodOwner::DaemonSet
@@ -231,14 +171,8 @@ fn pod(name: &str, facts: &Facts<'_>) -> Pod {
         },
         ready: !facts.says("unready"),
         node: facts.get("on").map(Into::into),
-        nominated_node: None,
-        created: Timestamp::UNIX_EPOCH,
-        started: Some(Timestamp::UNIX_EPOCH),
-        deletion: None,
-        unschedulable: false,
-        scheduling_gated: false,
         do_not_disrupt: facts.says("protected").then_some(DoNotDisrupt::Always),
-        deletion_cost: 0.0,
+        ..samples::pod(name)
     }
 }
 
@@ -256,16 +190,7 @@ fn disruption_budget(name: &str, facts: &Facts<'_>) -> DisruptionBudget {
 }
 
 fn instance_type(name: &str, price: f64) -> InstanceType {
-    let offering = Offering {
-        capacity_type: CapacityType::OnDemand,
-        zone: "a".into(),
-        price,
-        available: true,
-        requirements: Requirements::default(),
-        reservation_capacity: None,
-        capacity_override: None,
-        overhead_override: None,
-    };
+    let offering = samples::offering(CapacityType::OnDemand, "a", price);
     InstanceType::new(
         name.into(),
         Requirements::default(),

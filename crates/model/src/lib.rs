@@ -21,6 +21,8 @@ pub mod quantity;
 pub mod requirement;
 pub mod requirements;
 pub mod resources;
+#[cfg(feature = "samples")]
+pub mod samples;
 pub mod snapshot;
 pub mod taint;
 pub mod vocabulary;

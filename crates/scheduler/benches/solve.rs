@@ -5,14 +5,10 @@
 use std::sync::Arc;
 
 use divan::{Bencher, black_box, counter::ItemsCount};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use model::{
-    CapacityType, InstanceType, Labels, Offering, Overhead, Pod, PodKey, Pool, Quantity, Requirement, Requirements,
-    ResourceName, Resources, Snapshot,
-    node::NodeClassRef,
-    pod::{Affinity, PodOwner, PodPhase, PodShape},
-    pool::{ConsolidationPolicy, Disruption, Template},
-    vocabulary,
+    CapacityType, InstanceType, Overhead, Pod, Quantity, Requirement, ResourceName, Resources, Snapshot, pod::PodShape,
+    samples, vocabulary,
 };
 use scheduler::{Round, solve};
 
@@ -58,7 +54,7 @@ fn situation(pods: usize, sizes: usize) -> (Snapshot, Round) {
     for number in 0..pods {
         snapshot.put_pod(Arc::new(pod(number, shapes[number % sizes].clone())));
     }
-    let pool = pool();
+    let pool = samples::pool("default");
     let types: Vec<Arc<InstanceType>> = (1..=400).map(|cpu| Arc::new(instance_type(cpu))).collect();
     snapshot.catalogs.insert(pool.name.clone(), types.into());
     snapshot.pools.insert(pool.name.clone(), Arc::new(pool));
@@ -87,21 +83,6 @@ fn instance_type(cpu: i64) -> InstanceType {
         (CapacityType::OnDemand, "test-zone-2"),
         (CapacityType::OnDemand, "test-zone-3"),
     ];
-    let offering = |(capacity_type, zone): (CapacityType, &str)| Offering {
-        capacity_type,
-        zone: zone.into(),
-        price,
-        available: true,
-        requirements: [
-            Requirement::one_of(vocabulary::ZONE, [zone]),
-            Requirement::one_of(vocabulary::CAPACITY_TYPE, [capacity_type.as_str()]),
-        ]
-        .into_iter()
-        .collect(),
-        reservation_capacity: None,
-        capacity_override: None,
-        overhead_override: None,
-    };
     let name = format!("fake-it-{}", cpu - 1);
     let requirements = [
         Requirement::one_of(vocabulary::INSTANCE_TYPE, [name.as_str()]),
@@ -117,7 +98,7 @@ fn instance_type(cpu: i64) -> InstanceType {
     InstanceType::new(
         name.into(),
         requirements.into_iter().collect(),
-        sold.into_iter().map(offering).collect(),
+        sold.map(|(kind, zone)| samples::offering(kind, zone, price)).into(),
         resources(Quantity::from_int(cpu), mebibytes(memory), 10 * cpu),
         overhead,
     )
@@ -125,72 +106,15 @@ fn instance_type(cpu: i64) -> InstanceType {
 
 fn pod_shape(cpu_millis: i64, memory_mib: i64) -> PodShape {
     PodShape {
-        labels: Labels::default(),
         requests: resources(Quantity::from_millis(cpu_millis), mebibytes(memory_mib), 1),
-        node_selector: Vec::new(),
-        affinity: Affinity::default(),
-        spreads: Vec::new(),
-        tolerations: Vec::new(),
-        host_ports: Vec::new(),
-        volumes: Vec::new(),
-        priority: 0,
-        priority_class: None,
-        scheduler_name: "default-scheduler".into(),
-        resource_claims: Vec::new(),
-        termination_grace: SignedDuration::from_secs(30),
+        ..samples::pod_shape()
     }
 }
 
 fn pod(number: usize, shape: Arc<PodShape>) -> Pod {
-    let name = format!("pod-{number:05}");
     Pod {
-        key: PodKey::new("default", &name),
-        uid: name.as_str().into(),
         shape,
-        owner: PodOwner::Other,
-        phase: PodPhase::Pending,
-        ready: false,
-        node: None,
-        nominated_node: None,
-        created: Timestamp::UNIX_EPOCH,
-        started: None,
-        deletion: None,
         unschedulable: true,
-        scheduling_gated: false,
-        do_not_disrupt: None,
-        deletion_cost: 0.0,
-    }
-}
-
-fn pool() -> Pool {
-    let class = NodeClassRef {
-        group: "karpenter.test.sh".into(),
-        kind: "TestNodeClass".into(),
-        name: "default".into(),
-    };
-    Pool {
-        name: "default".into(),
-        uid: "default".into(),
-        hash: "0".into(),
-        template: Template {
-            labels: Labels::default(),
-            annotations: Labels::default(),
-            requirements: Requirements::default(),
-            taints: Vec::new(),
-            startup_taints: Vec::new(),
-            class,
-            expire_after: None,
-            termination_grace: None,
-        },
-        disruption: Disruption {
-            policy: ConsolidationPolicy::WhenEmptyOrUnderutilized,
-            consolidate_after: None,
-            budgets: Ok(Vec::new()),
-        },
-        limits: Resources::default(),
-        weight: 0,
-        replicas: None,
-        ready: true,
-        deleting: None,
+        ..samples::pod(&format!("pod-{number:05}"))
     }
 }

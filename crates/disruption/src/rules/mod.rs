@@ -56,7 +56,10 @@ impl fmt::Display for Blocked {
                 write!(f, "PodDisruptionBudget {budget} allows no eviction of pod {pod} now")
             }
             Blocked::SeveralBudgets(pod) => {
-                write!(f, "more than one PodDisruptionBudget covers pod {pod}, so that it cannot be evicted")
+                write!(
+                    f,
+                    "more than one PodDisruptionBudget covers pod {pod}, so that it cannot be evicted"
+                )
             }
         }
     }
