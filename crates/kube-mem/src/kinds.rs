@@ -12,6 +12,7 @@ mod node;
 mod pod;
 mod pod_template;
 mod resources;
+mod scalar;
 mod service;
 mod shape;
 mod small;
@@ -46,11 +47,7 @@ pub(crate) fn fit(ty: &ResourceType, object: &mut Value) -> Result<Vec<String>, 
             let any = types::of(&Gvk::new("", "v1", "ConfigMap")).expect("config maps are built in");
             shape::fit_metadata(&any, &ty.kind, object).map(|()| unknown)
         }
-        None => {
-            let unknown = with_types(ty, |types| shape::fit(types, &ty.kind, object))?;
-            resources::readable(ty, object)?;
-            small::readable(ty, object).map(|()| unknown)
-        }
+        None => with_types(ty, |types| shape::fit(types, &ty.kind, object)),
     }
 }
 

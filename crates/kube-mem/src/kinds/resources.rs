@@ -2,40 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::meta;
-use crate::registry::ResourceType;
 
-const UNREADABLE: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-
-/// Checks the quantities of pods, templates and nodes. Elsewhere they are rare and taken as they are.
-///
-/// *Errors*: the decoder's complaint about the first one that cannot be read.
-pub(super) fn readable(ty: &ResourceType, object: &Value) -> Result<(), String> {
-    let spec = match ty.kind.as_str() {
-        "Pod" => &object["spec"],
-        "CronJob" => &object["spec"]["jobTemplate"]["spec"]["template"]["spec"],
-        "Node" => return check(&object["status"]["capacity"]).and_then(|()| check(&object["status"]["allocatable"])),
-        _ => &object["spec"]["template"]["spec"],
-    };
-    for list in ["containers", "initContainers"] {
-        for container in meta::list(&spec[list]) {
-            check(&container["resources"]["requests"])?;
-            check(&container["resources"]["limits"])?;
-        }
-    }
-    check(&spec["overhead"])
-}
-
-fn check(quantities: &Value) -> Result<(), String> {
-    let readable = |value: &Value| match value {
-        Value::String(text) => Quantity::parse(text).is_some(),
-        other => other.is_number(),
-    };
-    let all = quantities
-        .as_object()
-        .is_none_or(|quantities| quantities.values().all(readable));
-    if all { Ok(()) } else { Err(UNREADABLE.to_owned()) }
-}
+/// The decoder's complaint about what is not a quantity.
+pub(super) const UNREADABLE: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// Rewrites the quantities of a map of resources.
 pub(super) fn canonical_map(quantities: &mut Value) {

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::scalar;
 use crate::schema::{Form, MapType, NodeId, Scalar, TypeSchema};
 
 /// Brings an object into the shape of its kind and gives the paths of the fields that the kind does not have.
@@ -75,7 +76,12 @@ impl Fitting<'_> {
                 }
                 Ok(())
             }
-            (Form::Scalar(scalar), value) if fits(scalar, value) => Ok(()),
+            (Form::Scalar(kind), value) if fits(kind, value) => {
+                scalar::read(self.types.node(id).meaning, value).map_err(|cause| match cause {
+                    scalar::Unreadable::Text(text) => text,
+                    scalar::Unreadable::Number(kind) => self.bad_number(kind, value, &path.to_string()),
+                })
+            }
             (_, Value::Null) => Ok(()),
             (form, value) => Err(self.misfit(form, value, &path.to_string())),
         }
@@ -145,6 +151,22 @@ impl Fitting<'_> {
         }
     }
 
+    fn bad_number(&self, kind: &str, value: &Value, path: &str) -> String {
+        let owner = self.owner(path);
+        format!("json: cannot unmarshal number {value} into Go struct field {owner}.{path} of type {kind}")
+    }
+
+    /// The real message names the innermost struct; its first field stands for it here.
+    fn owner(&self, path: &str) -> String {
+        path.split('.')
+            .next()
+            .filter(|first| path.len() > first.len())
+            .map_or_else(
+                || self.kind.to_owned(),
+                |first| format!("{}{}{}", self.kind, first[..1].to_uppercase(), &first[1..]),
+            )
+    }
+
     fn misfit(&self, form: Form<'_>, value: &Value, path: &str) -> String {
         let found = match value {
             Value::Null => "null",
@@ -162,15 +184,7 @@ impl Fitting<'_> {
             Form::Map(map) if map.fields.is_empty() => "map[string]string",
             Form::Map(_) | Form::Invalid => "v1",
         };
-        // The real message names the innermost struct; its first field stands for it here.
-        let owner = path
-            .split('.')
-            .next()
-            .filter(|first| path.len() > first.len())
-            .map_or_else(
-                || self.kind.to_owned(),
-                |first| format!("{}{}{}", self.kind, first[..1].to_uppercase(), &first[1..]),
-            );
+        let owner = self.owner(path);
         format!("json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}")
     }
 }

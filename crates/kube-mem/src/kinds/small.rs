@@ -10,26 +10,6 @@ use crate::meta::{self, set_default};
 use crate::registry::ResourceType;
 use crate::schema::FieldError;
 
-/// *Errors*: the decoder's complaint about the data of a secret that is not in base 64.
-pub(super) fn readable(ty: &ResourceType, object: &Value) -> Result<(), String> {
-    if !ty.is("", "secrets") {
-        return Ok(());
-    }
-    for text in object["data"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(|(_, value)| value.as_str())
-    {
-        if STANDARD.decode(text).is_err() {
-            let legal = |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '/' | '=');
-            let at = text.find(|char| !legal(char)).unwrap_or(text.len());
-            return Err(format!("illegal base64 data at input byte {at}"));
-        }
-    }
-    Ok(())
-}
-
 pub(super) fn default(ty: &ResourceType, object: &mut Value) {
     match (ty.group.as_str(), ty.kind.as_str()) {
         ("", "Service") => service::default(object),

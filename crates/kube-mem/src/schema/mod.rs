@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 pub use field_error::{FieldError, Reason, invalid_status};
 pub use type_schema::TypeSchema;
-pub(crate) use type_schema::{Builder, Form, ListKind, ListType, MapType, NodeId, PatchFacts, Scalar};
+pub(crate) use type_schema::{Builder, Form, ListKind, ListType, MapType, Meaning, NodeId, PatchFacts, Scalar};
 
 use crate::complaint;
 use crate::openapi::definition;

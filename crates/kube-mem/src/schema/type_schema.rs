@@ -23,6 +23,7 @@ pub(crate) struct NodeId(u32);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Node {
     pub scalar: Option<Scalar>,
+    pub meaning: Meaning,
     pub list: Option<ListType>,
     pub map: Option<MapType>,
 }
@@ -33,6 +34,19 @@ pub(crate) enum Scalar {
     String,
     Boolean,
     Any,
+}
+
+/// What a scalar stands for. Merging does not care; reading and writing do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    #[default]
+    Plain,
+    Int32,
+    Int64,
+    Bytes,
+    Time,
+    MicroTime,
+    Quantity,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -183,11 +197,13 @@ impl<'a> Builder<'a> {
         let nodes = vec![
             Node {
                 scalar: Some(Scalar::Any),
+                meaning: Meaning::Plain,
                 list: Some(atomic_list()),
                 map: Some(open(UNTYPED, true)),
             },
             Node {
                 scalar: Some(Scalar::Any),
+                meaning: Meaning::Plain,
                 list: Some(atomic_list()),
                 map: Some(open(DEDUCED, false)),
             },
@@ -216,7 +232,9 @@ impl<'a> Builder<'a> {
         let id = self.add(Node::default());
         self.named.insert(name.to_owned(), id);
         let node = match (self.resolve)(name) {
-            Some(_) if name == "io.k8s.apimachinery.pkg.api.resource.Quantity" => scalar(Scalar::Any),
+            Some(_) if name == "io.k8s.apimachinery.pkg.api.resource.Quantity" => scalar(Scalar::Any, Meaning::Quantity),
+            Some(_) if name.ends_with(".v1.Time") => scalar(Scalar::Any, Meaning::Time),
+            Some(_) if name.ends_with(".v1.MicroTime") => scalar(Scalar::Any, Meaning::MicroTime),
             Some(_) if name == "io.k8s.apimachinery.pkg.runtime.RawExtension" => self.nodes[0].clone(),
             Some(definition) => self.read(definition, false),
             None => self.nodes[1].clone(),
@@ -253,7 +271,7 @@ impl<'a> Builder<'a> {
         let flag = |name: &str| schema[name] == Value::Bool(true);
         let preserve = preserve || flag("x-kubernetes-preserve-unknown-fields");
         if flag("x-kubernetes-int-or-string") {
-            return scalar(Scalar::Any);
+            return scalar(Scalar::Any, Meaning::Plain);
         }
         match schema["type"].as_str() {
             Some("object") => {
@@ -270,16 +288,20 @@ impl<'a> Builder<'a> {
                     ..Node::default()
                 }
             }
-            Some("integer" | "number") => scalar(Scalar::Numeric),
-            Some("boolean") => scalar(Scalar::Boolean),
+            Some("integer") if schema["format"] == "int32" => scalar(Scalar::Numeric, Meaning::Int32),
+            Some("integer") => scalar(Scalar::Numeric, Meaning::Int64),
+            Some("number") => scalar(Scalar::Numeric, Meaning::Plain),
+            Some("boolean") => scalar(Scalar::Boolean, Meaning::Plain),
             Some("string") => match schema["format"].as_str() {
-                None | Some("byte") => scalar(Scalar::String),
-                Some(_) => scalar(Scalar::Any),
+                None => scalar(Scalar::String, Meaning::Plain),
+                Some("byte") => scalar(Scalar::String, Meaning::Bytes),
+                Some(_) => scalar(Scalar::Any, Meaning::Plain),
             },
             _ => {
                 let (list, map) = (self.list(schema, preserve), self.map(schema, preserve));
                 Node {
                     scalar: Some(Scalar::Any),
+                    meaning: Meaning::Plain,
                     list: Some(list),
                     map: Some(map),
                 }
@@ -371,9 +393,10 @@ impl GoFacts {
     }
 }
 
-fn scalar(kind: Scalar) -> Node {
+fn scalar(kind: Scalar, meaning: Meaning) -> Node {
     Node {
         scalar: Some(kind),
+        meaning,
         ..Node::default()
     }
 }

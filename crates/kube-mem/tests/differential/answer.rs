@@ -103,8 +103,11 @@ fn sort_causes(status: &mut Value) {
 /// What a decoder of Go structs says about a value of the wrong type is not imitated to the last word.
 fn cut_decoder(status: &mut Value) {
     let message = status["message"].as_str().unwrap_or_default();
-    if let Some((head, _)) = message.split_once("json: cannot unmarshal") {
-        status["message"] = format!("{head}json: cannot unmarshal ...").into();
+    for complaint in ["json: cannot unmarshal", "parsing time", "illegal base64 data"] {
+        if let Some((head, _)) = message.split_once(complaint) {
+            status["message"] = format!("{head}{complaint} ...").into();
+            return;
+        }
     }
 }
 
