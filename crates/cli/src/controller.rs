@@ -53,7 +53,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     logging::init(&settings, COMMIT)
         .context("logging")
         .map_err(Failure::Input)?;
-    for warning in retired_variables(variable) {
+    for warning in retired_variables(variable).into_iter().chain(settings.without_effect()) {
         warn!("{warning}");
     }
     let runtime = tokio::runtime::Runtime::new()

@@ -149,6 +149,59 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// One line for every setting that asks for something this build does not do. Nobody should find out by waiting.
+    pub fn without_effect(&self) -> Vec<String> {
+        let gates = &self.feature_gates;
+        let asked = [
+            (
+                self.enable_profiling,
+                "--enable-profiling",
+                "there are no profiling routes",
+            ),
+            (
+                self.warm_up,
+                "--disable-controller-warmup=false",
+                "a standby lists everything when it takes over",
+            ),
+            (
+                gates.node_repair,
+                "feature gate NodeRepair",
+                "unhealthy nodes are not replaced",
+            ),
+            (
+                gates.spot_to_spot_consolidation,
+                "feature gate SpotToSpotConsolidation",
+                "only empty nodes are consolidated",
+            ),
+            (
+                gates.node_overlay,
+                "feature gate NodeOverlay",
+                "prices and capacities are the provider's",
+            ),
+            (
+                gates.static_capacity,
+                "feature gate StaticCapacity",
+                "pools with replicas launch nothing",
+            ),
+            (
+                gates.capacity_buffer,
+                "feature gate CapacityBuffer",
+                "buffers reserve nothing",
+            ),
+            (
+                !self.ignore_dra_requests,
+                "--ignore-dra-requests=false",
+                "pods with resource claims are not placed",
+            ),
+        ];
+        let lines = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
+        lines
+            .map(|(_, name, instead)| format!("{name} has no effect in this build: {instead}"))
+            .collect()
+    }
+}
+
 /// Where a setting may come from.
 struct Sources<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
@@ -339,6 +392,13 @@ mod tests {
         ] {
             assert!(error.to_string().contains(part), "{part} in {error}");
         }
+    }
+
+    #[test]
+    fn what_has_no_effect_is_said() {
+        assert!(Settings::default().without_effect().is_empty());
+        let settings = from(&[("FEATURE_GATES", "NodeRepair=true")], &Flags::default()).unwrap();
+        assert_eq!(settings.without_effect().len(), 1);
     }
 
     #[test]
