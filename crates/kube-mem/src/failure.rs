@@ -15,6 +15,8 @@ pub struct Failure {
     pub details: Option<Value>,
     /// Where an expired list can be gone on with, at the price of consistency.
     pub continue_token: Option<String>,
+    /// What the writer should know besides.
+    pub warnings: Vec<String>,
 }
 
 impl Failure {
@@ -25,7 +27,13 @@ impl Failure {
             message: message.into(),
             details: None,
             continue_token: None,
+            warnings: Vec::new(),
         }
+    }
+
+    pub(crate) fn warned(mut self, warnings: &[String]) -> Self {
+        self.warnings.extend_from_slice(warnings);
+        self
     }
 
     fn about(mut self, resource: &GroupResource, name: &str) -> Self {

@@ -9,11 +9,13 @@ mod custom;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use builtin::builtin_types;
 pub(crate) use custom::served_versions;
 pub use custom::{CustomVersion, ScalePaths};
+
+use crate::schema::TypeSchema;
 
 /// Group, version and kind: what an object says about itself in `apiVersion` and `kind`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +82,8 @@ pub struct ResourceType {
     pub subresources: Vec<Subresource>,
     /// Where the objects lie. Versions of one resource share a place, and so do the two groups that have events.
     pub collection: Arc<str>,
+    /// Merge facts of a built-in kind, read when they are first needed.
+    pub(crate) types: OnceLock<Arc<TypeSchema>>,
     /// What only custom resources have; `None` for the built-in kinds.
     pub custom: Option<Arc<CustomVersion>>,
 }

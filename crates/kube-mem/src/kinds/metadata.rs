@@ -14,12 +14,12 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
     let mut errors = Vec::new();
     if old.is_none() {
         let name = meta::name(new);
-        invalid_each(
-            "metadata.name",
-            &json!(name),
-            &names::object_name_problems(ty, name),
-            &mut errors,
-        );
+        if name.is_empty() {
+            errors.push(complaint::required("metadata.name", "name or generateName is required"));
+        } else {
+            let problems = names::object_name_problems(ty, name);
+            invalid_each("metadata.name", &json!(name), &problems, &mut errors);
+        }
     }
     let metadata = &new["metadata"];
     // Labels and annotations that did not change were checked when they were written.
@@ -34,7 +34,7 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
         owners(meta::owner_references(new), &mut errors);
     }
     if !unchanged("finalizers") {
-        finalizers(new, old, &mut errors);
+        finalizers(ty, new, old, &mut errors);
     }
     if let Some(old) = old {
         immutable(metadata, &old["metadata"], &mut errors);
@@ -117,15 +117,15 @@ fn owners(owners: &[Value], errors: &mut Vec<FieldError>) {
     }
 }
 
-fn finalizers(new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+fn finalizers(ty: &ResourceType, new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     let finalizers = meta::finalizers(new);
     for (index, finalizer) in finalizers.iter().enumerate() {
         let path = format!("metadata.finalizers[{index}]");
         let problems = names::label_key_problems(finalizer);
         invalid_each("metadata.finalizers", &json!(finalizer), &problems, errors);
         if problems.is_empty() && !finalizer.contains('/') && ![ORPHAN, FOREGROUND, "kubernetes"].contains(finalizer) {
-            // Custom resource definitions use a domain as the finalizer's whole name.
-            if !finalizer.contains('.') {
+            // Custom resource definitions use a domain as the finalizer's whole name, and custom resources what they like.
+            if !finalizer.contains('.') && ty.custom.is_none() {
                 let detail = "name is neither a standard finalizer name nor is it fully qualified";
                 errors.push(complaint::invalid(path, &json!(finalizer), detail));
             }

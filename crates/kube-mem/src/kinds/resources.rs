@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-
 /// The decoder's complaint about what is not a quantity.
-pub(super) const UNREADABLE: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+pub(super) const UNREADABLE: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// Rewrites the quantities of a map of resources.
 pub(super) fn canonical_map(quantities: &mut Value) {

@@ -24,26 +24,37 @@ pub(super) fn read(meaning: Meaning, value: &mut Value) -> Result<(), Unreadable
             return if fits { Ok(()) } else { Err(Unreadable::Number("int32")) };
         }
         (Meaning::Int64, Value::Number(number)) => {
-            return if number.is_i64() { Ok(()) } else { Err(Unreadable::Number("int64")) };
+            return if number.is_i64() {
+                Ok(())
+            } else {
+                Err(Unreadable::Number("int64"))
+            };
         }
         (Meaning::Bytes, Value::String(text)) => match STANDARD.decode(text) {
             Ok(_) => return Ok(()),
             Err(_) => format!("illegal base64 data at input byte {}", first_illegal(text)),
         },
         (Meaning::Quantity, Value::Number(number)) => {
-            return set(value, resources::canonical(&number.to_string()).ok_or_else(unreadable_quantity));
+            return set(
+                value,
+                resources::canonical(&number.to_string()).ok_or_else(unreadable_quantity),
+            );
         }
         (Meaning::Quantity, Value::String(text)) => {
             return set(value, resources::canonical(text).ok_or_else(unreadable_quantity));
         }
         (Meaning::Time, Value::String(text)) => match text.parse::<Timestamp>() {
             Ok(time) => return set(value, Ok(format!("{time:.0}"))),
-            Err(_) => format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""),
+            Err(_) => {
+                format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\"")
+            }
         },
         (Meaning::MicroTime, Value::String(text)) => match text.parse::<Timestamp>() {
             Ok(time) if has_micros(text) => return set(value, Ok(format!("{time:.6}"))),
             _ => {
-                format!("parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {text:?} as \"2006\"")
+                format!(
+                    "parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {text:?} as \"2006\""
+                )
             }
         },
         _ => return Ok(()),
@@ -88,9 +99,17 @@ mod tests {
             (Meaning::Quantity, json!("1000m"), Some(json!("1"))),
             (Meaning::Quantity, json!(2), Some(json!("2"))),
             (Meaning::Quantity, json!("x"), None),
-            (Meaning::Time, json!("2024-01-01T01:00:00.5+01:00"), Some(json!("2024-01-01T00:00:00Z"))),
+            (
+                Meaning::Time,
+                json!("2024-01-01T01:00:00.5+01:00"),
+                Some(json!("2024-01-01T00:00:00Z")),
+            ),
             (Meaning::Time, json!("yesterday"), None),
-            (Meaning::MicroTime, json!("2024-01-01T00:00:00.000001Z"), Some(json!("2024-01-01T00:00:00.000001Z"))),
+            (
+                Meaning::MicroTime,
+                json!("2024-01-01T00:00:00.000001Z"),
+                Some(json!("2024-01-01T00:00:00.000001Z")),
+            ),
             (Meaning::MicroTime, json!("2024-01-01T00:00:00Z"), None),
             (Meaning::Plain, json!("anything"), Some(json!("anything"))),
         ];

@@ -76,12 +76,11 @@ impl Fitting<'_> {
                 }
                 Ok(())
             }
-            (Form::Scalar(kind), value) if fits(kind, value) => {
-                scalar::read(self.types.node(id).meaning, value).map_err(|cause| match cause {
+            (Form::Scalar(kind), value) if fits(kind, value) => scalar::read(self.types.node(id).meaning, value)
+                .map_err(|cause| match cause {
                     scalar::Unreadable::Text(text) => text,
                     scalar::Unreadable::Number(kind) => self.bad_number(kind, value, &path.to_string()),
-                })
-            }
+                }),
             (_, Value::Null) => Ok(()),
             (form, value) => Err(self.misfit(form, value, &path.to_string())),
         }

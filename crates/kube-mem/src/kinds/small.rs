@@ -8,7 +8,7 @@ use super::{event, service, storage, workload};
 use crate::complaint;
 use crate::meta::{self, set_default};
 use crate::registry::ResourceType;
-use crate::schema::FieldError;
+use crate::schema::{FieldError, Reason};
 
 pub(super) fn default(ty: &ResourceType, object: &mut Value) {
     match (ty.group.as_str(), ty.kind.as_str()) {
@@ -181,17 +181,54 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
     errors
 }
 
+/// A budget's spec as the real server shows it: by the names of its own fields, in their order.
+fn as_go_struct(spec: &Value) -> String {
+    let fields = [
+        "minAvailable",
+        "selector",
+        "maxUnavailable",
+        "unhealthyPodEvictionPolicy",
+    ]
+    .map(|name| {
+        let go_name = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
+        format!("{go_name:?}:{}", spec[name])
+    });
+    format!("{{{}}}", fields.join(","))
+}
+
+/// A count, or a share of all.
+fn int_or_percent(field: &str, value: &Value, errors: &mut Vec<FieldError>) {
+    match value {
+        Value::String(text) => {
+            let digits = text.strip_suffix('%').unwrap_or_default();
+            if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                let detail = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or \
+                              '93%', regex used for validation is '[0-9]+%')";
+                errors.push(complaint::invalid(field, value, detail));
+            } else if digits.parse::<u64>().is_ok_and(|share| share > 100) {
+                errors.push(complaint::invalid(field, value, "must not be greater than 100%"));
+            }
+        }
+        Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {
+            errors.push(complaint::invalid(field, value, "must be greater than or equal to 0"));
+        }
+        _ => {}
+    }
+}
+
 fn budget(new: &Value, errors: &mut Vec<FieldError>) {
     let spec = &new["spec"];
     if !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null() {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        errors.push(complaint::invalid("spec", spec, detail));
+        let shown = format!("Invalid value: {}: {detail}", as_go_struct(spec));
+        errors.push(FieldError {
+            field: "spec".into(),
+            reason: Reason::Invalid,
+            message: shown,
+        });
     }
     for field in ["minAvailable", "maxUnavailable"] {
-        if spec[field].as_i64().is_some_and(|number| number < 0) {
-            let detail = "must be greater than or equal to 0";
-            errors.push(complaint::invalid(format!("spec.{field}"), &spec[field], detail));
-        }
+        int_or_percent(&format!("spec.{field}"), &spec[field], errors);
     }
     let policy = &spec["unhealthyPodEvictionPolicy"];
     if policy

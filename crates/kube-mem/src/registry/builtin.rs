@@ -1,7 +1,7 @@
 //! The kinds that every server has, as one table.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::{Gvk, ResourceType, Subresource};
 
@@ -212,6 +212,7 @@ fn resource_type(row: &Row) -> ResourceType {
         verbs: row.verbs.to_vec(),
         subresources: row.subresources.iter().map(|name| subresource(name, &own)).collect(),
         collection,
+        types: OnceLock::new(),
         custom: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -89,6 +89,7 @@ fn resource_type(spec: &Value, version: &Value, storage: &str) -> Result<Resourc
     }
     let plural = text(&names["plural"]);
     Ok(ResourceType {
+        types: OnceLock::new(),
         collection: ResourceType::collection_name(&own.group, &plural),
         plural,
         singular: names["singular"]

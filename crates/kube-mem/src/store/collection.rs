@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::Object;
+use super::{Object, Version};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
@@ -21,8 +21,8 @@ pub(crate) struct Change {
     pub revision: u64,
     pub key: Arc<str>,
     /// The new state; for a removal the last state with the version of the removal.
-    pub object: Arc<Object>,
-    pub previous: Option<Arc<Object>>,
+    pub object: Version,
+    pub previous: Option<Version>,
 }
 
 /// The log no longer reaches back to the version that was asked for.
@@ -45,6 +45,9 @@ struct Watcher {
 /// A watcher that lags may hold back the log up to this many times its usual length. One request can change a thousand
 /// objects before any watcher runs; dropping them all for that would be harsher than the real server is.
 const LAG_FACTOR: usize = 16;
+
+/// So many changes at the end of the log are kept as they are, for watchers that keep up.
+const RECENT: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Collection {
@@ -81,7 +84,7 @@ impl Collection {
         let mut objects = self.objects.clone();
         for change in self.log.iter().rev().take_while(|change| change.revision > revision) {
             match &change.previous {
-                Some(previous) => objects.insert(change.key.clone(), previous.clone()),
+                Some(previous) => objects.insert(change.key.clone(), previous.unpacked()),
                 None => objects.remove(&change.key),
             };
         }
@@ -107,11 +110,40 @@ impl Collection {
     }
 
     pub(super) fn record(&mut self, change: Change, history: usize) {
+        self.pack_superseded(&change);
         self.log.push_back(change);
         if self.log.len() > history {
             self.trim(history);
         }
         self.wake_watchers();
+    }
+
+    /// Packs what nobody but a latecomer will read: the change that leaves the recent part of the log, and the version
+    /// that the new change supersedes if it lies further back.
+    fn pack_superseded(&mut self, change: &Change) {
+        let recent = self.log.len().saturating_sub(RECENT);
+        if let Some(Version::Live(superseded)) = &change.previous {
+            let place = self.log.partition_point(|entry| entry.revision < superseded.revision);
+            if place < recent
+                && let Some(entry) = self.log.get_mut(place)
+            {
+                entry.object.pack();
+            }
+        }
+        let Some(leaving) = recent.checked_sub(1).and_then(|index| self.log.get_mut(index)) else {
+            return;
+        };
+        let current = self
+            .objects
+            .get(&leaving.key)
+            .is_some_and(|object| object.revision == leaving.revision);
+        // The present version is kept for itself, so the log may share it.
+        if !current {
+            leaving.object.pack();
+        }
+        if let Some(previous) = &mut leaving.previous {
+            previous.pack();
+        }
     }
 
     fn trim(&mut self, history: usize) {

@@ -37,7 +37,7 @@ impl Cluster {
         let warnings = decode::without_unknown_fields(ty, &mut object, options.validation)?;
         let mut object = decode::to_stored(ty, object);
         place(ty, &mut object, &request.namespace)?;
-        self.name(ty, &mut object)?;
+        self.name(&mut object);
         kinds::default(ty, &mut object);
         // What the server adds from here on belongs to nobody.
         if ownership == Ownership::Record {
@@ -90,19 +90,17 @@ impl Cluster {
         self.commit(&at, object);
     }
 
-    /// Generates the name if only its beginning is given.
-    fn name(&mut self, ty: &ResourceType, object: &mut Value) -> Result<(), Failure> {
+    /// Generates the name if only its beginning is given. An object without either is refused with all its other faults.
+    fn name(&mut self, object: &mut Value) {
         if !meta::name(object).is_empty() {
-            return Ok(());
+            return;
         }
         let base = meta::text(object, "generateName").to_owned();
         if base.is_empty() {
-            let missing = complaint::required("metadata.name", "name or generateName is required");
-            return Err(Failure::invalid(ty, "", &[missing]));
+            return;
         }
         let name = self.ids.generated_name(&base);
         meta::metadata_mut(object).insert("name".to_owned(), name.into());
-        Ok(())
     }
 
     /// New content needs a namespace that exists and stays.

@@ -92,6 +92,20 @@ fn container_errors(container: &Value, path: &str, seen: &mut BTreeSet<String>, 
     if container["image"].as_str().unwrap_or_default().is_empty() {
         errors.push(complaint::required(format!("{path}.image"), ""));
     }
+    for (index, port) in meta::list(&container["ports"]).iter().enumerate() {
+        for field in ["containerPort", "hostPort"] {
+            let number = port[field].as_i64().unwrap_or_default();
+            let is_optional = field == "hostPort" && number == 0;
+            if !is_optional && !(1..=65535).contains(&number) {
+                let detail = "must be between 1 and 65535, inclusive";
+                errors.push(complaint::invalid(
+                    format!("{path}.ports[{index}].{field}"),
+                    &json!(number),
+                    detail,
+                ));
+            }
+        }
+    }
     let resources = &container["resources"];
     for list in ["limits", "requests"] {
         for (resource, quantity) in resources[list].as_object().into_iter().flatten() {
