@@ -113,6 +113,7 @@ pub(crate) fn prepare_update(ty: &ResourceType, subresource: Option<&str>, new: 
                 pod::prepare_status(new, old);
             }
         }
+        (Some(part @ ("resize" | "ephemeralcontainers")), _) => pod::prepare_part(part, new, old),
         (Some("finalize"), _) => {
             let finalizers = new["spec"].get("finalizers").cloned();
             *new = old.clone();
@@ -202,7 +203,7 @@ pub(crate) fn validate(
         errors.clear();
     }
     match (ty.group.as_str(), ty.kind.as_str(), subresource) {
-        ("", "Pod", None | Some("resize")) => errors.extend(pod::validate(new, old)),
+        ("", "Pod", None) => errors.extend(pod::validate(new, old)),
         ("", "Node", None) => errors.extend(node::validate(new, old)),
         ("apps" | "batch", _, None) => errors.extend(workload::validate(ty, new, old)),
         ("apiextensions.k8s.io", _, None) => errors.extend(definition::validate(new, old)),
@@ -222,7 +223,7 @@ pub(crate) fn record_fields(
     now: &str,
 ) {
     with_types(ty, |types| {
-        managed_fields::record_update(old, new, manager, subresource, now, types)
+        managed_fields::record_update(old, new, manager, subresource, now, types);
     });
 }
 

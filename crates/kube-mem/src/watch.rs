@@ -158,9 +158,8 @@ impl WatchStream {
             if !self.scope.holds(&change.key) {
                 continue;
             }
-            match self.seen_as(change) {
-                Some((kind, object)) => self.line(&mut lines, kind, &object, now),
-                None => {}
+            if let Some((kind, object)) = self.seen_as(change) {
+                self.line(&mut lines, kind, &object, now);
             }
         }
         (!lines.is_empty()).then(|| lines.freeze())

@@ -367,6 +367,22 @@ fn identities_stay() {
 }
 
 #[test]
+fn a_resize_changes_the_resources_of_containers_and_nothing_else() {
+    let server = server();
+    create(&server, PODS, &pod("p"));
+    let container = json!({ "name": "main", "image": "other", "resources": { "requests": { "cpu": "2000m" } } });
+    let (code, after) = merge(
+        &server,
+        &format!("{PODS}/p/resize"),
+        &json!({ "spec": { "containers": [container] } }),
+    );
+    let main = &after["spec"]["containers"][0];
+    assert_eq!((code, &main["image"]), (200, &json!("app:1")));
+    assert_eq!(main["resources"]["requests"]["cpu"], "2");
+    assert_eq!(after["metadata"]["generation"], 2);
+}
+
+#[test]
 fn events_are_shown_in_the_form_of_the_group_that_asks() {
     let server = server();
     let newer = json!({

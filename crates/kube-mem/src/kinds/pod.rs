@@ -148,6 +148,30 @@ pub(super) fn prepare_update(new: &mut Value) {
     tolerate_lost_nodes(meta::map_mut(new, "spec"));
 }
 
+/// Two subresources change one part of the spec each, and nothing else of the object but its metadata.
+pub(super) fn prepare_part(part: &str, new: &mut Value, old: &Value) {
+    let mut spec = old["spec"].clone();
+    if part == "ephemeralcontainers" {
+        if let Some(spec) = spec.as_object_mut() {
+            meta::set_or_remove(
+                spec,
+                "ephemeralContainers",
+                new["spec"].get("ephemeralContainers").cloned(),
+            );
+        }
+    } else {
+        let resources = meta::list(&new["spec"]["containers"])
+            .iter()
+            .map(|container| container["resources"].clone());
+        let containers = spec.get_mut("containers").and_then(Value::as_array_mut);
+        for (container, resources) in containers.into_iter().flatten().zip(resources) {
+            container["resources"] = resources;
+        }
+    }
+    new["spec"] = spec;
+    new["status"] = old["status"].clone();
+}
+
 /// The status subresource does not touch owners, nor the quality of service.
 pub(super) fn prepare_status(new: &mut Value, old: &Value) {
     let owners = old["metadata"].get("ownerReferences").cloned();

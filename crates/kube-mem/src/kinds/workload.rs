@@ -14,10 +14,10 @@ pub(super) fn default(ty: &ResourceType, object: &mut Value) {
         pod_template::default(template);
     }
     let kind = ty.kind.as_str();
-    if kind == "CronJob" {
-        if let Some(template) = object.pointer_mut("/spec/jobTemplate/spec/template") {
-            pod_template::default(template);
-        }
+    if kind == "CronJob"
+        && let Some(template) = object.pointer_mut("/spec/jobTemplate/spec/template")
+    {
+        pod_template::default(template);
     }
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
