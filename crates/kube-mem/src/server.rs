@@ -169,12 +169,7 @@ impl ApiServer {
         Ok(match reply? {
             Reply::Bytes { code, bytes, warnings } => {
                 let mut response = plain(code, JSON, bytes);
-                for warning in warnings {
-                    let text = format!("299 - \"{}\"", warning.replace('\\', "\\\\").replace('"', "\\\""));
-                    if let Ok(value) = HeaderValue::from_str(&text) {
-                        response.headers_mut().append(WARNING, value);
-                    }
-                }
+                add_warnings(&mut response, &warnings);
                 response
             }
             Reply::Watch(options) => {
@@ -212,10 +207,20 @@ fn is_built_in(path: &str) -> bool {
 
 fn refused(failure: &Failure) -> http::Response<Body> {
     let mut response = plain(failure.code, JSON, bytes_of(&failure.to_status()));
+    add_warnings(&mut response, &failure.warnings);
     if let Some(seconds) = failure.retry_after_secs() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
+}
+
+fn add_warnings(response: &mut http::Response<Body>, warnings: &[String]) {
+    for warning in warnings {
+        let text = format!("299 - \"{}\"", warning.replace('\\', "\\\\").replace('"', "\\\""));
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            response.headers_mut().append(WARNING, value);
+        }
+    }
 }
 
 fn not_found_page() -> http::Response<Body> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// `%v`: maps and lists in brackets, strings bare.
-pub(super) fn go_text(value: &Value) -> String {
+pub(crate) fn go_text(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".into(),
         Value::String(text) => text.clone(),

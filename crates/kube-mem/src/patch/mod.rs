@@ -14,6 +14,8 @@ pub use json::json;
 pub use merge::merge;
 pub use strategic::strategic;
 
+pub(crate) use go_text::go_text;
+
 /// Why a patch cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {

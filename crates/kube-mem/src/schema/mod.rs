@@ -85,7 +85,17 @@ impl CrdSchema {
 
     /// Everything that is wrong with `new`; `old` is the stored object on update.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let mut errors = validate::validate(&self.root, new, old);
+        self.validate_after(Vec::new(), new, old)
+    }
+
+    /// As [`CrdSchema::validate`], after other checks that found `errors`.
+    pub(crate) fn validate_after(
+        &self,
+        mut errors: Vec<FieldError>,
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
+        errors.extend(validate::validate(&self.root, new, old));
         errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new)));
         let was_unique = old.is_none_or(|old| unique::duplicates(&self.root, old).is_empty());
         if was_unique {

@@ -18,23 +18,41 @@ use crate::store::{Object, ObjectRef, key};
 impl Cluster {
     pub(super) fn create_object(&mut self, request: &Request) -> Result<Written, Failure> {
         let options = WriteOptions::of(request, "CreateOptions")?;
-        let object = decode::object(request, &self.registry)?;
-        self.create(request, object, &options, Ownership::Record)
+        let mut object = decode::object(request, &self.registry)?;
+        let warnings = decode::without_unknown_fields(&request.ty, &mut object, options.validation)?;
+        self.create(request, object, &options, Ownership::Record, warnings)
     }
 
-    /// Stores a new object of the request's type. The object is in the request's version.
+    /// Stores a new object of the request's type. The object is in the request's version and has no unknown fields.
     pub(super) fn create(
         &mut self,
         request: &Request,
-        mut object: Value,
+        object: Value,
         options: &WriteOptions,
         ownership: Ownership,
+        warnings: Vec<String>,
     ) -> Result<Written, Failure> {
+        match self.create_known(request, object, options, ownership) {
+            Ok(object) => Ok(Written {
+                code: 201,
+                object,
+                warnings,
+            }),
+            Err(failure) => Err(failure.warned(&warnings)),
+        }
+    }
+
+    fn create_known(
+        &mut self,
+        request: &Request,
+        object: Value,
+        options: &WriteOptions,
+        ownership: Ownership,
+    ) -> Result<Arc<Object>, Failure> {
         let ty = &request.ty;
         if ty.namespaced && request.namespace.is_empty() {
             return Err(Failure::method_not_allowed());
         }
-        let warnings = decode::without_unknown_fields(ty, &mut object, options.validation)?;
         let mut object = decode::to_stored(ty, object);
         place(ty, &mut object, &request.namespace)?;
         self.name(&mut object);
@@ -63,15 +81,10 @@ impl Cluster {
         if ty.custom.is_some() {
             kinds::default(ty, &mut object);
         }
-        let object = if options.dry_run {
+        Ok(if options.dry_run {
             Object::unstored(object)
         } else {
             self.commit(&at, object)
-        };
-        Ok(Written {
-            code: 201,
-            object,
-            warnings,
         })
     }
 

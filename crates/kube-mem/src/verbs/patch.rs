@@ -46,6 +46,13 @@ impl Cluster {
         }
         .map_err(|cause| refused(&cause, &patch))?;
         self.checked_identity(request, &object)?;
+        if media_type == STRATEGIC {
+            // This patch is laid over a struct, which tells earlier what does not fit.
+            kinds::fit(&request.ty, &mut object.clone()).map_err(|cause| {
+                let error = complaint::invalid("patch", &json!(patch::go_text(&patch)), &cause);
+                Failure::invalid_kind("", "", "", &[error])
+            })?;
+        }
         let warnings = strict_patch(request, &mut object, options.validation)?;
         let object = decode::to_stored(&request.ty, object);
         self.replace(request, &existing, object, &options, Ownership::Record, warnings)
@@ -74,11 +81,11 @@ impl Cluster {
         };
         let mut object = kinds::with_types(&request.ty, |types| patch::apply(live.as_deref(), &applied, how, types))
             .map_err(|cause| apply_refused(&cause))?;
+        readable(request, &applied, &mut object)?;
         let warnings = unknown_applied(request, &applied, options.validation)?;
         name_matches(request, &object)?;
         match existing {
             Some(existing) => {
-                decode::without_unknown_fields(&request.ty, &mut object, FieldValidation::Ignore)?;
                 let object = decode::to_stored(&request.ty, object);
                 self.replace(request, &existing, object, &options, Ownership::Recorded, warnings)
             }
@@ -90,7 +97,7 @@ impl Cluster {
                     );
                     return Err(Failure::conflict(&request.ty.group_resource(), &request.name, &cause));
                 }
-                self.create(request, object, &options, Ownership::Recorded)
+                self.create(request, object, &options, Ownership::Recorded, warnings)
             }
         }
     }
@@ -168,6 +175,25 @@ fn refused(cause: &PatchError, patch: &Value) -> Failure {
 /// What is unknown in an applied object is told or refused as in a whole one. It is removed later, with the rest.
 fn unknown_applied(request: &Request, applied: &Value, validation: FieldValidation) -> Result<Vec<String>, Failure> {
     decode::without_unknown_fields(&request.ty, &mut applied.clone(), validation)
+}
+
+/// Brings the merged object into the shape of its kind.
+///
+/// *Errors*: 500 for a value that has the right type and still cannot be read, as on a real server.
+fn readable(request: &Request, applied: &Value, object: &mut Value) -> Result<(), Failure> {
+    let ty = &request.ty;
+    kinds::fit(ty, object).map(|_| ()).map_err(|cause| {
+        let gvk = format!("{}/{}, Kind={}", ty.group, ty.version, ty.kind);
+        let place = format!("{}/{}; {gvk}", meta::namespace(applied), meta::name(applied));
+        Failure::new(
+            500,
+            "",
+            format!(
+                "failed to convert new object ({place}) to proper version: unable to convert unstructured object to \
+                 {gvk}: error decoding from json: {cause}"
+            ),
+        )
+    })
 }
 
 fn apply_refused(cause: &ApplyError) -> Failure {

@@ -19,21 +19,23 @@ impl Cluster {
     pub(super) fn update_object(&mut self, request: &Request) -> Result<Written, Failure> {
         let options = WriteOptions::of(request, "UpdateOptions")?;
         let mut object = decode::object(request, &self.registry)?;
-        name_matches(request, &object)?;
-        same_uid(
-            request,
-            &object,
-            self.find(&request.ty, &request.namespace, &request.name),
-        )?;
-        let Some(existing) = self.find(&request.ty, &request.namespace, &request.name).cloned() else {
-            if kinds::creates_on_update(&request.ty) && request.subresource.is_empty() {
-                return self.create(request, object, &options, Ownership::Record);
-            }
-            return Err(Failure::not_found(&request.ty.group_resource(), &request.name));
-        };
         let warnings = decode::without_unknown_fields(&request.ty, &mut object, options.validation)?;
-        let object = decode::to_stored(&request.ty, object);
-        self.replace(request, &existing, object, &options, Ownership::Record, warnings)
+        let warned = |failure: Failure| failure.warned(&warnings);
+        name_matches(request, &object).map_err(warned)?;
+        let existing = self.find(&request.ty, &request.namespace, &request.name).cloned();
+        let creates = kinds::creates_on_update(&request.ty) && request.subresource.is_empty();
+        if existing.is_some() || creates {
+            let uid = existing.as_ref().map_or("", |existing| meta::uid(&existing.value));
+            same_uid(request, &object, uid).map_err(warned)?;
+        }
+        match existing {
+            Some(existing) => {
+                let object = decode::to_stored(&request.ty, object);
+                self.replace(request, &existing, object, &options, Ownership::Record, warnings)
+            }
+            None if creates => self.create(request, object, &options, Ownership::Record, warnings),
+            None => Err(warned(Failure::not_found(&request.ty.group_resource(), &request.name))),
+        }
     }
 
     /// Stores a new state of an existing object, in its stored form.
@@ -41,11 +43,29 @@ impl Cluster {
         &mut self,
         request: &Request,
         existing: &Arc<Object>,
-        mut new: Value,
+        new: Value,
         options: &WriteOptions,
         ownership: Ownership,
         warnings: Vec<String>,
     ) -> Result<Written, Failure> {
+        match self.replace_known(request, existing, new, options, ownership) {
+            Ok(object) => Ok(Written {
+                code: 200,
+                object,
+                warnings,
+            }),
+            Err(failure) => Err(failure.warned(&warnings)),
+        }
+    }
+
+    fn replace_known(
+        &mut self,
+        request: &Request,
+        existing: &Arc<Object>,
+        mut new: Value,
+        options: &WriteOptions,
+        ownership: Ownership,
+    ) -> Result<Arc<Object>, Failure> {
         let (ty, old) = (&request.ty, &existing.value);
         let name = meta::name(old).to_owned();
         place(ty, &mut new, &request.namespace)?;
@@ -65,12 +85,7 @@ impl Cluster {
             collection: ty.collection.clone(),
             key: key(&request.namespace, &name),
         };
-        let object = self.store_update(&at, existing, new, options.dry_run);
-        Ok(Written {
-            code: 200,
-            object,
-            warnings,
-        })
+        Ok(self.store_update(&at, existing, new, options.dry_run))
     }
 
     /// Writes the new state, or removes the object if the update took away the last thing that held it.
@@ -173,13 +188,9 @@ pub(super) fn name_matches(request: &Request, object: &Value) -> Result<(), Fail
 }
 
 /// A whole object that names a uid is meant for that object only.
-fn same_uid(request: &Request, new: &Value, existing: Option<&Arc<Object>>) -> Result<(), Failure> {
+fn same_uid(request: &Request, new: &Value, uid: &str) -> Result<(), Failure> {
     let said = meta::uid(new);
-    let Some(existing) = existing.filter(|_| !said.is_empty()) else {
-        return Ok(());
-    };
-    let uid = meta::uid(&existing.value);
-    if said == uid {
+    if said.is_empty() || said == uid {
         return Ok(());
     }
     let cause = format!(

@@ -90,6 +90,9 @@ fn sort_causes(status: &mut Value) {
     let Some(causes) = status.pointer_mut("/details/causes").and_then(Value::as_array_mut) else {
         return;
     };
+    for cause in causes.iter_mut().filter(|cause| cause["field"] == "patch") {
+        cause["message"] = "Invalid value: ...".into();
+    }
     causes.sort_by_key(Value::to_string);
     if causes.len() > 1
         && let Some((head, _)) = status["message"]
@@ -103,7 +106,14 @@ fn sort_causes(status: &mut Value) {
 /// What a decoder of Go structs says about a value of the wrong type is not imitated to the last word.
 fn cut_decoder(status: &mut Value) {
     let message = status["message"].as_str().unwrap_or_default();
-    for complaint in ["json: cannot unmarshal", "parsing time", "illegal base64 data"] {
+    let complaints = [
+        "json: cannot unmarshal",
+        "json parse error",
+        "parsing time",
+        "illegal base64 data",
+        "patch: Invalid value",
+    ];
+    for complaint in complaints {
         if let Some((head, _)) = message.split_once(complaint) {
             status["message"] = format!("{head}{complaint} ...").into();
             return;
