@@ -35,10 +35,13 @@ pub fn decide(snapshot: &Snapshot, round: &Round) -> (Decision, Duration) {
     if let Err(violations) = scheduler::audit(snapshot, &plan) {
         panic!("a plan survives its audit, but: {violations:?}\n{plan}");
     }
-    let (launches, over): (Vec<_>, Vec<_>) = plan
-        .launches
-        .into_iter()
-        .partition(|launch| has_room(snapshot, &launch.pool));
+    // Asked once for each pool: the answer looks at every node.
+    let mut room: BTreeMap<PoolName, bool> = BTreeMap::new();
+    for launch in &plan.launches {
+        room.entry(launch.pool.clone())
+            .or_insert_with_key(|pool| has_room(snapshot, pool));
+    }
+    let (launches, over): (Vec<_>, Vec<_>) = plan.launches.into_iter().partition(|launch| room[&launch.pool]);
     let decision = Decision {
         launches,
         over_limit: over.into_iter().map(|launch| launch.pool).collect(),
