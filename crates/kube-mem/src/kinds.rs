@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::managed_fields;
 use crate::meta;
 use crate::registry::{Gvk, ResourceType};
-use crate::schema::{FieldError, TypeSchema};
+use crate::schema::{FieldError, Reason, TypeSchema};
 use crate::types;
 
 pub(crate) use facts::{
@@ -198,9 +198,9 @@ pub(crate) fn validate(
     if let Some(custom) = &ty.custom {
         return custom.schema.validate_after(errors, new, old);
     }
-    // The real server checks no more of a budget than its spec.
+    // The real server checks no more of a new budget than that it has a name, and its spec.
     if ty.is("policy", "poddisruptionbudgets") && old.is_none() {
-        errors.clear();
+        errors.retain(|error| error.reason == Reason::Required);
     }
     match (ty.group.as_str(), ty.kind.as_str(), subresource) {
         ("", "Pod", None) => errors.extend(pod::validate(new, old)),

@@ -124,8 +124,9 @@ fn finalizers(ty: &ResourceType, new: &Value, old: Option<&Value>, errors: &mut 
         let problems = names::label_key_problems(finalizer);
         invalid_each("metadata.finalizers", &json!(finalizer), &problems, errors);
         if problems.is_empty() && !finalizer.contains('/') && ![ORPHAN, FOREGROUND, "kubernetes"].contains(finalizer) {
-            // Custom resource definitions use a domain as the finalizer's whole name, and custom resources what they like.
-            if !finalizer.contains('.') && ty.custom.is_none() {
+            // Custom resource definitions use a domain as the finalizer's whole name, and not every group checks names.
+            let is_checked = ty.custom.is_none() && !["coordination.k8s.io", "policy"].contains(&ty.group.as_str());
+            if !finalizer.contains('.') && is_checked {
                 let detail = "name is neither a standard finalizer name nor is it fully qualified";
                 errors.push(complaint::invalid(path, &json!(finalizer), detail));
             }

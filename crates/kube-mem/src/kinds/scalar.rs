@@ -19,7 +19,7 @@ pub(super) enum Unreadable {
 /// Checks a scalar and brings it into its canonical form.
 pub(super) fn read(meaning: Meaning, value: &mut Value) -> Result<(), Unreadable> {
     let complaint = match (meaning, &*value) {
-        (Meaning::Int32, Value::Number(number)) => {
+        (Meaning::Int32 | Meaning::IntOrString, Value::Number(number)) => {
             let fits = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
             return if fits { Ok(()) } else { Err(Unreadable::Number("int32")) };
         }
@@ -94,6 +94,8 @@ mod tests {
             (Meaning::Int32, json!(5), Some(json!(5))),
             (Meaning::Int32, json!(3_000_000_000_u32), None),
             (Meaning::Int64, json!(1.5), None),
+            (Meaning::IntOrString, json!("50%"), Some(json!("50%"))),
+            (Meaning::IntOrString, json!(1.5), None),
             (Meaning::Bytes, json!("aGk="), Some(json!("aGk="))),
             (Meaning::Bytes, json!("%%"), None),
             (Meaning::Quantity, json!("1000m"), Some(json!("1"))),

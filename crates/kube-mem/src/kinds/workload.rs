@@ -195,10 +195,23 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
         pod::validate_spec(&template["spec"], "spec.template.spec", &mut errors);
         restart_policy(kind, &template["spec"], &mut errors);
     }
+    rolling_update(&spec["strategy"]["rollingUpdate"], &mut errors);
     if kind != "DaemonSet" {
         changes(&mut errors);
     }
     errors
+}
+
+/// A rollout that may neither add nor remove a pod never ends.
+fn rolling_update(rollout: &Value, errors: &mut Vec<FieldError>) {
+    let is_zero = |value: &Value| *value == 0 || *value == "0%";
+    if is_zero(&rollout["maxUnavailable"]) && is_zero(&rollout["maxSurge"]) {
+        errors.push(complaint::invalid(
+            "spec.strategy.rollingUpdate.maxUnavailable",
+            &rollout["maxUnavailable"],
+            "may not be 0 when `maxSurge` is 0",
+        ));
+    }
 }
 
 const LABELS: &str = "spec.template.metadata.labels";

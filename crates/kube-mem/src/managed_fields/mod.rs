@@ -61,6 +61,34 @@ pub fn record_update(
     put_managed_fields(new, managers);
 }
 
+/// Records a write through the scale subresource, which owns no more than the number of replicas at `path`.
+///
+/// The real server keeps no time for such an entry, and none at all for zero replicas: `Scale` leaves out a zero, so
+/// to its eyes the field has gone.
+pub(crate) fn record_scale(old: &Value, new: &mut Value, manager: &str, path: &[String]) {
+    let at = |object: &Value| path.iter().try_fold(object, |value, key| value.get(key)).cloned();
+    let (before, after) = (at(old), at(new));
+    let mut managers = managers_of(Some(old));
+    if before == after || managers.is_empty() {
+        return;
+    }
+    let mut replicas = FieldSet::default();
+    replicas.insert(&path.iter().map(|key| field(key)).collect::<Vec<_>>());
+    managers.0.iter_mut().for_each(|entry| entry.fields.subtract(&replicas));
+    if after.is_some_and(|count| count != 0) {
+        let writer = Entry::new(manager, Operation::Update, new, Some("scale"));
+        match managers.position(&writer) {
+            Some(at) => managers.0[at].fields.add_all(&replicas),
+            None => managers.0.push(Entry {
+                fields: replicas,
+                ..writer
+            }),
+        }
+    }
+    managers.drop_empty();
+    put_managed_fields(new, managers);
+}
+
 pub(crate) fn managers_of(object: Option<&Value>) -> Managers {
     object
         .and_then(|object| Managers::read(&object["metadata"]["managedFields"]))

@@ -170,6 +170,10 @@ impl<'a> State<'a> {
     }
 
     fn finished(&self, mut object: Value, applied: &Value, managers: Managers) -> Value {
+        // Go keeps no nulls; custom objects keep what was written until their schema has its say.
+        if !self.types.is_custom() {
+            drop_nulls(&mut object);
+        }
         put_managed_fields(&mut object, managers);
         // The annotation of client-side apply follows, so that both ways can be used in turn.
         let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
@@ -184,6 +188,17 @@ impl<'a> State<'a> {
             annotations.insert(LAST_APPLIED.into(), format!("{bare}\n").into());
         }
         object
+    }
+}
+
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, below| !below.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
     }
 }
 

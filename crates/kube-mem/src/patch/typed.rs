@@ -95,8 +95,7 @@ fn merge(types: &TypeSchema, node: NodeId, live: Option<&Value>, applied: Option
                     Some(node) => merge(types, node, below_a, below_b),
                     None => below_b.or(below_a).cloned(),
                 };
-                // Go keeps no nulls; custom objects keep what was written until their schema has its say.
-                if let Some(below) = below.filter(|below| types.is_custom() || !below.is_null()) {
+                if let Some(below) = below {
                     fields.insert(key.clone(), below);
                 }
             }

@@ -47,6 +47,8 @@ pub(crate) enum Meaning {
     Time,
     MicroTime,
     Quantity,
+    /// A whole number or a text.
+    IntOrString,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -233,6 +235,7 @@ impl<'a> Builder<'a> {
         self.named.insert(name.to_owned(), id);
         let node = match (self.resolve)(name) {
             Some(_) if name == "io.k8s.apimachinery.pkg.api.resource.Quantity" => scalar(Scalar::Any, Meaning::Quantity),
+            Some(_) if name.ends_with(".IntOrString") => scalar(Scalar::Any, Meaning::IntOrString),
             Some(_) if name.ends_with(".v1.Time") => scalar(Scalar::Any, Meaning::Time),
             Some(_) if name.ends_with(".v1.MicroTime") => scalar(Scalar::Any, Meaning::MicroTime),
             Some(_) if name == "io.k8s.apimachinery.pkg.runtime.RawExtension" => self.nodes[0].clone(),

@@ -46,13 +46,11 @@ impl Cluster {
         }
         .map_err(|cause| refused(&cause, &patch))?;
         self.checked_identity(request, &object)?;
-        if media_type == STRATEGIC {
-            // This patch is laid over a struct, which tells earlier what does not fit.
-            kinds::fit(&request.ty, &mut object.clone()).map_err(|cause| {
-                let error = complaint::invalid("patch", &json!(patch::go_text(&patch)), &cause);
-                Failure::invalid_kind("", "", "", &[error])
-            })?;
-        }
+        // What does not fit is the patch's fault, not the object's.
+        kinds::fit(&request.ty, &mut object.clone()).map_err(|cause| {
+            let shown = if media_type == STRATEGIC { patch::go_text(&patch) } else { object.to_string() };
+            Failure::invalid_kind("", "", "", &[complaint::invalid("patch", &json!(shown), &cause)])
+        })?;
         let warnings = strict_patch(request, &mut object, options.validation)?;
         let object = decode::to_stored(&request.ty, object);
         self.replace(request, &existing, object, &options, Ownership::Record, warnings)
@@ -185,12 +183,14 @@ fn readable(request: &Request, applied: &Value, object: &mut Value) -> Result<()
     kinds::fit(ty, object).map(|_| ()).map_err(|cause| {
         let gvk = format!("{}/{}, Kind={}", ty.group, ty.version, ty.kind);
         let place = format!("{}/{}; {gvk}", meta::namespace(applied), meta::name(applied));
+        // Times have a reader of their own.
+        let reader = if cause.starts_with("parsing time") { "" } else { "error decoding from json: " };
         Failure::new(
             500,
             "",
             format!(
                 "failed to convert new object ({place}) to proper version: unable to convert unstructured object to \
-                 {gvk}: error decoding from json: {cause}"
+                 {gvk}: {reader}{cause}"
             ),
         )
     })

@@ -8,6 +8,7 @@ use super::decode::{self, WriteOptions};
 use crate::cluster::Cluster;
 use crate::complaint;
 use crate::failure::Failure;
+use crate::managed_fields;
 use crate::meta;
 use crate::patch;
 use crate::registry::{Gvk, ResourceType, ScalePaths};
@@ -25,7 +26,7 @@ impl Cluster {
         };
         let options = WriteOptions::of(request, "UpdateOptions")?;
         let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 {
+        if replicas < 0 && request.ty.custom.is_none() {
             let detail = "must be greater than or equal to 0";
             let error = complaint::invalid("spec.replicas", &json!(replicas), detail);
             return Err(Failure::invalid_kind("autoscaling", "Scale", &request.name, &[error]));
@@ -36,7 +37,8 @@ impl Cluster {
         }
         let mut object = existing.value.clone();
         set_at(&mut object, &paths.spec_replicas, json!(replicas));
-        let written = self.replace(request, &existing, object, &options, Ownership::Record, Vec::new())?;
+        managed_fields::record_scale(&existing.value, &mut object, &options.manager, &paths.spec_replicas);
+        let written = self.replace(request, &existing, object, &options, Ownership::Recorded, Vec::new())?;
         Ok(Reply::value(200, &scale_of(&written.object.value, &paths)))
     }
 }

@@ -93,7 +93,9 @@ fn sort_causes(status: &mut Value) {
     for cause in causes.iter_mut().filter(|cause| cause["field"] == "patch") {
         cause["message"] = "Invalid value: ...".into();
     }
+    // It also says some things twice.
     causes.sort_by_key(Value::to_string);
+    causes.dedup();
     if causes.len() > 1
         && let Some((head, _)) = status["message"]
             .as_str()
@@ -107,11 +109,11 @@ fn sort_causes(status: &mut Value) {
 fn cut_decoder(status: &mut Value) {
     let message = status["message"].as_str().unwrap_or_default();
     let complaints = [
+        "patch: Invalid value",
         "json: cannot unmarshal",
         "json parse error",
         "parsing time",
         "illegal base64 data",
-        "patch: Invalid value",
     ];
     for complaint in complaints {
         if let Some((head, _)) = message.split_once(complaint) {
@@ -137,6 +139,13 @@ fn blank(value: &Value) -> Value {
     }
 }
 
+/// Entries written in the same second are sorted by name, others by time, and seconds pass when they like.
+fn managers_by_name(entries: &Value) -> Value {
+    let mut entries: Vec<Value> = entries.as_array().into_iter().flatten().map(blank).collect();
+    entries.sort_by_key(|entry| ["operation", "manager", "subresource"].map(|field| entry[field].to_string()));
+    entries.into()
+}
+
 fn blank_field(key: &str, value: &Value) -> Value {
     const BLANKED: [&str; 6] = [
         "uid",
@@ -148,6 +157,7 @@ fn blank_field(key: &str, value: &Value) -> Value {
     ];
     match value {
         Value::String(text) if BLANKED.contains(&key) && !text.is_empty() => format!("<{key}>").into(),
+        value if key == "managedFields" => managers_by_name(value),
         value => blank(value),
     }
 }
