@@ -1,6 +1,6 @@
 //! Carries a command out: marks its nodes, then deletes their claims.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use api::{conditions::node_claim as condition, labels, v1::NodeClaim};
 use disruption::Command;
@@ -8,6 +8,7 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use model::{NodeKey, NodeName, StateNode, budget::DisruptionReason, pool::ConsolidationPolicy};
 use state::View;
+use tokio::time::{Instant, sleep};
 use tracing::{error, info};
 
 use super::{EMPTY, notices};
@@ -17,8 +18,13 @@ use crate::{
     metrics::{Decision, DisruptedWhy},
     node_claim::{Draft, Removal, remove},
     objects::taints_of,
+    runtime::Pace,
     writer::ApiError,
 };
+
+/// How long a claim is tried to be deleted.
+const DEADLINE: Duration = Duration::from_secs(10 * 60);
+const PACE: Pace = Pace::new(Duration::from_secs(1), Duration::from_secs(10));
 
 /// A pure deletion goes on with the nodes that could be marked; the taints of the others are taken off by the next
 /// pass.
@@ -49,11 +55,25 @@ pub async fn carry_out(ctx: &Ctx, view: &View, command: &Command) -> Result<(), 
     count(ctx, command, &going);
     let removals = going
         .iter()
-        .map(|(machine, claim)| delete(ctx, view, machine, claim, command.reason));
-    for result in join_all(removals).await {
-        result?;
-    }
+        .map(|(machine, claim)| see_off(ctx, view, machine, claim, command.reason));
+    join_all(removals).await;
     Ok(())
+}
+
+/// Deletes a claim, however often it takes. One that cannot be deleted for long is let go of, so that it neither stays
+/// marked for ever nor holds up the rest.
+async fn see_off(ctx: &Ctx, view: &View, machine: &StateNode, claim: &NodeClaim, reason: DisruptionReason) {
+    let deadline = Instant::now() + DEADLINE;
+    let mut failures = 0;
+    while let Err(cause) = delete(ctx, view, machine, claim, reason).await {
+        error!(NodeClaim = %machine.key, error = %chain(&cause), "could not delete disrupted nodeclaim");
+        if Instant::now() >= deadline {
+            ctx.index.unmark_for_deletion([&machine.key]);
+            return;
+        }
+        sleep(PACE.after(failures)).await;
+        failures += 1;
+    }
 }
 
 /// Taint first: nothing new may come to a node that the claim already calls disrupted.

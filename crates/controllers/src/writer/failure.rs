@@ -37,6 +37,28 @@ impl ApiFailure {
     }
 }
 
+/// What was heard, if anything.
+#[derive(Debug, thiserror::Error)]
+pub enum Cause {
+    /// The server's own words.
+    #[error("{message}")]
+    Refusal { code: u16, message: String },
+    #[error(transparent)]
+    NoAnswer(kube::Error),
+}
+
+impl From<kube::Error> for Cause {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Cause::Refusal {
+                code: status.code,
+                message: status.message,
+            },
+            other => Cause::NoAnswer(other),
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} {object}")]
 pub struct ApiError {
@@ -44,7 +66,7 @@ pub struct ApiError {
     pub object: String,
     pub failure: ApiFailure,
     #[source]
-    pub cause: kube::Error,
+    pub cause: Cause,
 }
 
 impl ApiError {
@@ -53,15 +75,15 @@ impl ApiError {
             action,
             object: object.to_owned(),
             failure: ApiFailure::of(&cause),
-            cause,
+            cause: cause.into(),
         }
     }
 
     /// The HTTP status, or zero when there was no answer.
     pub fn code(&self) -> u16 {
         match &self.cause {
-            kube::Error::Api(status) => status.code,
-            _ => 0,
+            Cause::Refusal { code, .. } => *code,
+            Cause::NoAnswer(_) => 0,
         }
     }
 }
