@@ -109,6 +109,10 @@ pub(crate) fn prepare_update(ty: &ResourceType, subresource: Option<&str>, new: 
         (Some("status"), Some(_)) => *new = with_status(old, new),
         (Some("status"), None) => {
             keep_all_but(new, old, &["metadata", "status"]);
+            if ty.is("apps", "deployments") {
+                let labels = old["metadata"].get("labels").cloned();
+                meta::set_or_remove(meta::metadata_mut(new), "labels", labels);
+            }
             if ty.kind == "Pod" {
                 pod::prepare_status(new, old);
             }
@@ -196,11 +200,15 @@ pub(crate) fn validate(
 ) -> Vec<FieldError> {
     let mut errors = metadata::validate(ty, new, old);
     if let Some(custom) = &ty.custom {
-        return custom.schema.validate_after(errors, new, old);
+        return match subresource {
+            Some("status") => custom.schema.validate_status(errors, new, old),
+            _ => custom.schema.validate_after(errors, new, old),
+        };
     }
-    // The real server checks no more of a new budget than that it has a name, and its spec.
+    // The real server checks no more of a new budget than its spec, and that it has a name only if that is right.
     if ty.is("policy", "poddisruptionbudgets") && old.is_none() {
-        errors.retain(|error| error.reason == Reason::Required);
+        let spec = small::validate(ty, new, old);
+        errors.retain(|error| error.reason == Reason::Required && spec.is_empty());
     }
     match (ty.group.as_str(), ty.kind.as_str(), subresource) {
         ("", "Pod", None) => errors.extend(pod::validate(new, old)),

@@ -107,6 +107,9 @@ impl Cluster {
             (&Method::PATCH, false) => "patch",
             (&Method::DELETE, false) => "delete",
             (&Method::DELETE, true) => "deletecollection",
+            (&Method::PUT | &Method::PATCH, true) if request.ty.custom.is_some() => {
+                return Err(Failure::bad_request("name must be provided"));
+            }
             _ => return Err(Failure::method_not_allowed()),
         })
     }

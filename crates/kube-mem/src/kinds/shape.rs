@@ -95,6 +95,10 @@ impl Fitting<'_> {
                 continue;
             };
             self.value(node, value, &Path::Field(path, key))?;
+            // A map of strings holds no nulls.
+            if value.is_null() && !map.fields.contains_key(key) && self.types.node(node).scalar == Some(Scalar::String) {
+                *value = "".into();
+            }
             // Storage does not tell an empty list or map from none.
             if map.zero_of(key) == Some(&Value::Null) && self.is_empty(node, value) {
                 *value = Value::Null;

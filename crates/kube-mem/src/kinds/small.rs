@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{event, service, storage, workload};
 use crate::complaint;
@@ -149,7 +149,10 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
     let mut errors = Vec::new();
     match (ty.group.as_str(), ty.kind.as_str()) {
         ("policy", "PodDisruptionBudget") => budget(new, &mut errors),
-        ("", "ConfigMap" | "Secret") => immutable_data(new, old, &mut errors),
+        ("", "ConfigMap" | "Secret") => {
+            data_keys(new, &mut errors);
+            immutable_data(new, old, &mut errors);
+        }
         ("storage.k8s.io", "StorageClass") => storage::validate_class(new, old, &mut errors),
         ("scheduling.k8s.io", "PriorityClass") => {
             if old.is_some_and(|old| old["value"] != new["value"]) {
@@ -241,6 +244,28 @@ fn budget(new: &Value, errors: &mut Vec<FieldError>) {
             policy,
             &supported,
         ));
+    }
+}
+
+/// Keys become names of files, and some kinds of secrets have keys that they need.
+fn data_keys(object: &Value, errors: &mut Vec<FieldError>) {
+    let is_legal = |key: &str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    for field in ["data", "binaryData"] {
+        for key in object[field].as_object().into_iter().flat_map(Map::keys) {
+            if !is_legal(key) {
+                let detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
+                              'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+                              '[-._a-zA-Z0-9]+')";
+                errors.push(complaint::invalid(format!("{field}[{key}]"), &json!(key), detail));
+            }
+        }
+    }
+    if object["kind"] == "Secret" && object["type"] == "kubernetes.io/tls" {
+        for key in ["tls.crt", "tls.key"] {
+            if object["data"].get(key).is_none() {
+                errors.push(complaint::required(format!("data[{key}]"), ""));
+            }
+        }
     }
 }
 

@@ -48,7 +48,7 @@ pub fn record_update(
     }
     let empty = json!({"apiVersion": new["apiVersion"], "kind": new["kind"]});
     let mut comparison = compare(types, old.unwrap_or(&empty), new);
-    let reset = FieldSet::of(types.reset_fields(subresource).iter().map(|name| [*name]));
+    let reset = types.reset_fields(subresource);
     comparison.changed.subtract_trees(&reset);
     comparison.removed.subtract_trees(&reset);
     if !comparison.is_same() {

@@ -111,7 +111,7 @@ impl<'a> State<'a> {
 
     fn apply(&mut self, applied: &Value, force: bool) -> Result<Value, Conflicts> {
         let types = self.types;
-        let reset = FieldSet::of(types.reset_fields(self.options.subresource).iter().map(|name| [*name]));
+        let reset = types.reset_fields(self.options.subresource);
         let mut claimed = field_set(types, applied);
         claimed.subtract_trees(&reset);
         let mut managers = self.managers.clone();
@@ -223,7 +223,8 @@ fn untyped_message(applied: &Value, wrong: &[String]) -> String {
         "{}/{}; {}, Kind={}",
         text(&metadata["namespace"]),
         text(&metadata["name"]),
-        text(&applied["apiVersion"]),
+        // The core group is shown by the slash after its empty name.
+        if text(&applied["apiVersion"]).contains('/') { text(&applied["apiVersion"]) } else { format!("/{}", text(&applied["apiVersion"])) },
         text(&applied["kind"])
     );
     let detail = match wrong {

@@ -96,6 +96,37 @@ impl CrdSchema {
         old: Option<&Value>,
     ) -> Vec<FieldError> {
         errors.extend(validate::validate(&self.root, new, old));
+        self.validate_invariants(errors, new, old)
+    }
+
+    /// The same for a write to the status alone. Its part of the schema is checked as if it stood by itself, which
+    /// shows in the messages.
+    pub(crate) fn validate_status(
+        &self,
+        mut errors: Vec<FieldError>,
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
+        if let (Some(schema), Some(status)) = (self.root.properties.get("status"), new.get("status")) {
+            let found = validate::validate(schema, status, old.and_then(|old| old.get("status")));
+            errors.extend(found.into_iter().map(|mut error| {
+                error.field = match error.field.as_str() {
+                    "<nil>" => "status".into(),
+                    field => format!("status.{field}"),
+                };
+                error
+            }));
+        }
+        self.validate_invariants(errors, new, old)
+    }
+
+    /// What holds across fields: the paths of scale, uniqueness in lists, rules.
+    fn validate_invariants(
+        &self,
+        mut errors: Vec<FieldError>,
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
         errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new)));
         let was_unique = old.is_none_or(|old| unique::duplicates(&self.root, old).is_empty());
         if was_unique {

@@ -7,12 +7,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::managed_fields::FieldSet;
+
 /// Merge keys, list types and map types of one kind.
 #[derive(Clone, Debug)]
 pub struct TypeSchema {
     nodes: Vec<Node>,
     root: NodeId,
     has_status: bool,
+    /// A write to the status leaves the labels alone; most kinds let it change them.
+    fixed_labels: bool,
     custom: bool,
 }
 
@@ -118,17 +122,23 @@ impl TypeSchema {
     }
 
     /// What a write to this subresource (or to the object itself) does not change, whatever it says.
-    pub(crate) fn reset_fields(&self, subresource: Option<&str>) -> &'static [&'static str] {
-        match subresource {
+    pub(crate) fn reset_fields(&self, subresource: Option<&str>) -> FieldSet {
+        let paths: &[&'static str] = match subresource {
             None if self.has_status => &["status"],
-            Some("status") if self.custom => &["metadata", "spec"],
+            Some("status") if self.fixed_labels => &["spec", "metadata.labels"],
             Some("status") => &["spec"],
             _ => &[],
-        }
+        };
+        FieldSet::of(paths.iter().map(|path| path.split('.').collect::<Vec<_>>()))
     }
 
     pub(crate) fn with_status(mut self, has_status: bool) -> Self {
         self.has_status = has_status;
+        self
+    }
+
+    pub(crate) fn with_fixed_labels(mut self, fixed_labels: bool) -> Self {
+        self.fixed_labels = fixed_labels;
         self
     }
 
@@ -222,6 +232,7 @@ impl<'a> Builder<'a> {
             nodes: self.nodes,
             root,
             has_status: false,
+            fixed_labels: false,
             custom: false,
         }
     }

@@ -74,8 +74,12 @@ impl Cluster {
             collection: ty.collection.clone(),
             key: key(&request.namespace, &name),
         };
-        if self.store.get_ref(&at).is_some() {
-            return Err(Failure::already_exists(&ty.group_resource(), &name));
+        if let Some(existing) = self.store.get_ref(&at) {
+            let mut failure = Failure::already_exists(&ty.group_resource(), &name);
+            if meta::is_deleting(&existing.value) {
+                failure.message.insert_str(0, "object is being deleted: ");
+            }
+            return Err(failure);
         }
         // What comes back from storage is defaulted once more, so the default of a status outlives its removal.
         if ty.custom.is_some() {

@@ -110,6 +110,7 @@ fn cut_decoder(status: &mut Value) {
     let message = status["message"].as_str().unwrap_or_default();
     let complaints = [
         "patch: Invalid value",
+        "unable to convert unstructured object",
         "json: cannot unmarshal",
         "json parse error",
         "parsing time",

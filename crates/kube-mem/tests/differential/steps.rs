@@ -162,7 +162,7 @@ impl Story {
         if rarely(&mut self.rng, 4) {
             object["metadata"]["annotations"] = json!({"note": "x"});
         }
-        if rarely(&mut self.rng, 20) {
+        if kind.strategic && rarely(&mut self.rng, 20) {
             object["kind"] = "Other".into();
         }
         let path = format!("{}{}", self.collection(kind), self.options());
@@ -263,6 +263,7 @@ impl Story {
                     &mut self.rng,
                     &[kind.field.0, kind.field.0, "/metadata/labels/app", "/none/below"],
                 );
+                let value = if place.contains("labels") { json!("z") } else { value };
                 json!([{"op": operation, "path": place, "value": value}])
             }
             "application/apply-patch+yaml" => return self.apply(kind, &path, value),
@@ -427,6 +428,7 @@ impl Story {
     fn nonsense(&mut self) -> Step {
         let (kind, path) = self.object();
         let collection = self.collection(kind);
+        let below = if kind.strategic { "none" } else { "status" };
         match self.rng.random_range(0..5) {
             0 => Step {
                 method: Method::POST,
@@ -442,7 +444,7 @@ impl Story {
             },
             2 => Step {
                 method: Method::GET,
-                path: format!("{path}/none"),
+                path: format!("{path}/{below}"),
                 content_type: "",
                 body: Body::None,
             },
