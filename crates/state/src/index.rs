@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    pin::pin,
     sync::Arc,
 };
 
@@ -17,10 +18,11 @@ use model::{
     snapshot::{Catalog, Daemon, DisruptionBudget},
 };
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 
 use crate::{
     Change, Event, Indexed, Kind, Served, Table, View,
+    daemons::DaemonPods,
     kinds::in_scope,
     ledger::Ledger,
     marks::Marks,
@@ -37,6 +39,7 @@ pub struct Core {
     view: Arc<View>,
     pub(crate) pods: Table<model::Pod>,
     pub(crate) daemons: Table<Daemon>,
+    pub(crate) daemon_pods: DaemonPods,
     pub(crate) budgets: Table<DisruptionBudget>,
     pub(crate) namespaces: Table<Labels>,
     pub(crate) marks: Marks,
@@ -137,7 +140,9 @@ impl Core {
 #[derive(Debug)]
 pub struct Index {
     core: Mutex<Core>,
-    version: watch::Sender<u64>,
+    /// Rung after every write. A `watch` channel would wake its receivers in a random order, and the order in which
+    /// controllers wake up must be the same in every run of a simulation.
+    written: Notify,
 }
 
 impl Index {
@@ -152,6 +157,7 @@ impl Index {
                 view: Arc::new(view),
                 pods: Table::default(),
                 daemons: Table::default(),
+                daemon_pods: DaemonPods::default(),
                 budgets: Table::default(),
                 namespaces: Table::default(),
                 marks: Marks::default(),
@@ -160,7 +166,7 @@ impl Index {
                 ledgers: BTreeMap::new(),
                 subscribers: Vec::new(),
             }),
-            version: watch::Sender::new(0),
+            written: Notify::new(),
         }
     }
 
@@ -180,15 +186,15 @@ impl Index {
 
     /// Waits until the view satisfies a condition, and returns that view.
     pub async fn until(&self, mut holds: impl FnMut(&View) -> bool) -> Arc<View> {
-        let mut version = self.version.subscribe();
         loop {
-            version.mark_unchanged();
+            // Listening before looking: a write in between is not missed.
+            let mut written = pin!(self.written.notified());
+            written.as_mut().enable();
             let view = self.view();
             if holds(&view) {
                 return view;
             }
-            // The sender lives as long as `self`.
-            let _ = version.changed().await;
+            written.await;
         }
     }
 
@@ -320,12 +326,8 @@ impl Index {
     }
 
     fn write(&self, change: impl FnOnce(&mut Core)) {
-        let version = {
-            let mut core = self.core.lock();
-            change(&mut core);
-            core.view.snapshot.version
-        };
+        change(&mut self.core.lock());
         // Sync is no change of the snapshot, so waiters are woken after every write rather than on a new version.
-        self.version.send_replace(version);
+        self.written.notify_waiters();
     }
 }

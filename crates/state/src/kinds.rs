@@ -22,7 +22,7 @@ use model::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::{Change, Event, NodeClass, ObjectKey, Table, index::Core, machines};
+use crate::{Change, Event, NodeClass, ObjectKey, Table, daemons, index::Core, machines};
 
 /// The closed list of what is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,6 +151,7 @@ impl Indexed for Pod {
     fn keep(self, core: &mut Core) -> Option<model::Pod> {
         let mut pod = convert::pod(&self).value;
         core.shapes.share(&self, &mut pod);
+        core.daemon_pods.note(&self, &pod);
         Some(pod)
     }
 
@@ -163,6 +164,10 @@ impl Indexed for Pod {
         match &change.new {
             Some(pod) => snapshot.put_pod(pod.clone()),
             None => snapshot.remove_pod(&change.key),
+        }
+        if change.latest().is_some_and(|pod| pod.is_daemon()) || change.old.as_ref().is_some_and(|pod| pod.is_daemon())
+        {
+            daemons::pod_changed(core, change.old.as_deref(), change.new.as_deref());
         }
     }
 
@@ -184,11 +189,7 @@ impl Indexed for DaemonSet {
     }
 
     fn settle(core: &mut Core, change: &Change<Daemon>) {
-        let daemons = &mut core.view_mut().snapshot.daemons;
-        match &change.new {
-            Some(daemon) => daemons.insert(change.key.clone(), daemon.clone()),
-            None => daemons.remove(&change.key),
-        };
+        daemons::settle(core, &change.key);
     }
 
     fn event(_: Change<Daemon>) -> Option<Event> {

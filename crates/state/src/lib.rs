@@ -18,6 +18,7 @@
 //! - [`table`] and [`ledger`]: which version of an object counts.
 //! - [`machines`]: how claims and nodes become machines.
 
+mod daemons;
 mod event;
 mod feed;
 mod index;

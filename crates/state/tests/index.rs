@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use api::v1::{NodeClaim, NodePool};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::{
+    apps::v1::DaemonSet,
+    core::v1::{Node, Pod},
+};
 use model::{NodeKey, NodeName, Quantity};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -217,6 +220,53 @@ fn a_subscriber_hears_what_is_there_and_then_what_changes() {
         });
     }
     assert_eq!(told, ["01", "Synced", "11", "10"]);
+}
+
+fn daemon_pod(name: &str, version: u64, created: &str, set: &str, cpu: &str) -> Pod {
+    let mut pod = pod(name, name, version, Some("n"), cpu);
+    pod.metadata.creation_timestamp = parse(json!(created));
+    pod.metadata.owner_references = parse(json!([
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": set, "uid": set, "controller": true}
+    ]));
+    pod.spec.get_or_insert_default().affinity = parse(json!({"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["n"]}]}
+        ]}
+    }}));
+    pod
+}
+
+/// LC-U15: none, created, newer, deleted, foreign.
+#[test]
+fn the_newest_pod_of_a_daemon_stands_for_the_next() {
+    let index = index();
+    let key = model::PodKey::new("default", "agent");
+    let asks = || {
+        let daemon = index.view().snapshot.daemons[&key].clone();
+        assert!(daemon.shape.affinity.required_nodes.is_empty(), "it is pinned nowhere");
+        daemon.shape.requests.get("cpu").to_string()
+    };
+    let mut meta = meta("agent", "agent", 1);
+    meta["namespace"] = "default".into();
+    let container = json!({"name": "c", "resources": {"requests": {"cpu": "1"}}});
+    let set: DaemonSet = parse(json!({"metadata": meta, "spec": {
+        "selector": {}, "template": {"metadata": {}, "spec": {"containers": [container]}},
+    }}));
+    index.apply(set.clone());
+    assert_eq!(asks(), "1");
+    index.apply(daemon_pod("a", 2, "2026-01-01T00:00:01Z", "agent", "2"));
+    assert_eq!(asks(), "2");
+    index.apply(daemon_pod("c", 3, "2026-01-01T00:00:03Z", "agent", "3"));
+    index.apply(daemon_pod("b", 4, "2026-01-01T00:00:02Z", "agent", "4"));
+    index.apply(daemon_pod("z", 5, "2026-01-01T00:00:09Z", "other", "9"));
+    assert_eq!(asks(), "3");
+    index.delete(&daemon_pod("c", 6, "2026-01-01T00:00:03Z", "agent", "3"));
+    assert_eq!(asks(), "4");
+    index.delete(&daemon_pod("a", 7, "2026-01-01T00:00:01Z", "agent", "2"));
+    index.delete(&daemon_pod("b", 8, "2026-01-01T00:00:02Z", "agent", "4"));
+    assert_eq!(asks(), "1");
+    index.delete(&set);
+    assert!(index.view().snapshot.daemons.is_empty());
 }
 
 #[derive(Clone, Debug)]
