@@ -9,6 +9,7 @@ pub mod faults;
 pub mod history;
 pub mod kubelet;
 pub mod mirror;
+pub mod storm;
 pub mod story;
 pub mod timeline;
 pub mod workloads;

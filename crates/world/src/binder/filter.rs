@@ -2,13 +2,18 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use k8s_openapi::api::core::v1::Taint;
+
 use super::{
     board::{Board, Entrant, Spot},
     neighbours::Neighbours,
     node_rules::{admits, tolerates},
     spread::Spreads,
 };
-use crate::kubelet::lifecycle::UNSCHEDULABLE;
+use crate::kubelet::{
+    is_ready,
+    lifecycle::{NOT_READY, UNSCHEDULABLE},
+};
 
 /// Why no node takes a pod: the reasons, and how many nodes each of them rules out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,18 +73,18 @@ pub fn choose(board: &Board, entrant: &Entrant) -> Result<usize, Refusal> {
 /// What concerns this pod and this node alone.
 fn own_rules(spot: &Spot, entrant: &Entrant) -> Option<Vec<String>> {
     let spec = entrant.raw.spec.as_ref()?;
-    let unschedulable = spot.facts.unschedulable && {
-        let cordon = k8s_openapi::api::core::v1::Taint {
-            key: UNSCHEDULABLE.into(),
-            effect: "NoSchedule".into(),
-            ..Default::default()
-        };
-        !tolerates(spec, &cordon)
-    };
-    if unschedulable {
+    if spot.facts.unschedulable && !tolerates(spec, &taint(UNSCHEDULABLE)) {
         return Some(vec!["node(s) were unschedulable".into()]);
     }
-    let taints = spot.node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    // Admission taints every new node until its kubelet reports; here the node's state counts, so that no pod slips in
+    // between the node's creation and its taint.
+    let silent = (!is_ready(&spot.node)).then(|| taint(NOT_READY));
+    let taints = spot
+        .node
+        .spec
+        .iter()
+        .flat_map(|spec| spec.taints.iter().flatten())
+        .chain(&silent);
     let mut hard = taints.filter(|taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute");
     if let Some(taint) = hard.find(|taint| !tolerates(spec, taint)) {
         let value = taint.value.as_deref().unwrap_or_default();
@@ -98,6 +103,14 @@ fn own_rules(spot: &Spot, entrant: &Entrant) -> Option<Vec<String>> {
         ]);
     }
     None
+}
+
+fn taint(key: &str) -> Taint {
+    Taint {
+        key: key.into(),
+        effect: "NoSchedule".into(),
+        ..Taint::default()
+    }
 }
 
 fn resources(spot: &Spot, entrant: &Entrant) -> Option<Vec<String>> {

@@ -35,7 +35,7 @@ use self::{
 };
 use crate::{
     component::{Component, Ctx, Next},
-    kubelet::{collector::is_terminal, pods::node_of},
+    kubelet::{collector::is_terminal, is_ready, pods::node_of},
     mirror::{Group, Key, Mirror, Mirrored, Seen, version_of},
 };
 
@@ -83,6 +83,7 @@ impl Component for Binder {
                     old.spec != new.spec
                         || old.metadata.labels != new.metadata.labels
                         || allocatable(old) != allocatable(new)
+                        || is_ready(old) != is_ready(new)
                 }
                 _ => true,
             },

@@ -1,13 +1,11 @@
-//! The controller dies: at any request, before or after it, at any poll, or when the story says so.
+//! The controller dies: at any step towards the outside or back from it, or when the story says so.
+//!
+//! Between two such steps nothing that it does can be seen from outside, so dying at each of them covers dying at every
+//! await point in between.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    task::{Context, Poll},
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use tokio::sync::Notify;
@@ -60,35 +58,6 @@ impl Gate {
     }
 }
 
-/// A future that dies at its n-th poll: between any two of its await points.
-pub struct Mortal<F> {
-    life: Pin<Box<F>>,
-    polls_left: u64,
-}
-
-impl<F: Future> Mortal<F> {
-    /// Zero polls mean that it lives as long as it likes.
-    pub fn new(life: F, polls: u64) -> Self {
-        Self {
-            life: Box::pin(life),
-            polls_left: if polls == 0 { u64::MAX } else { polls },
-        }
-    }
-}
-
-impl<F: Future> Future for Mortal<F> {
-    /// Nothing when it died.
-    type Output = Option<F::Output>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.polls_left == 0 {
-            return Poll::Ready(None);
-        }
-        self.polls_left -= 1;
-        self.life.as_mut().poll(context).map(Some)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -103,16 +72,5 @@ mod tests {
         assert!(tokio::time::timeout(Duration::from_secs(1), gate.pass()).await.is_err());
         assert!(tokio::time::timeout(Duration::from_secs(1), gate.pass()).await.is_err());
         gate.closed().await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_mortal_dies_between_two_awaits() {
-        let life = async {
-            for _ in 0..10 {
-                tokio::task::yield_now().await;
-            }
-        };
-        assert_eq!(Mortal::new(life, 3).await, None);
-        assert_eq!(Mortal::new(async { 1 }, 0).await, Some(1));
     }
 }

@@ -57,12 +57,8 @@ fn taints(node: &Node, old: &[Taint], now: &Time) -> Vec<Taint> {
     let mut wanted: Vec<(&str, &str)> = match ready_condition(node).map(|condition| condition.status.as_str()) {
         Some("False") => vec![(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")],
         Some("Unknown") => vec![(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")],
-        // A node that has never reported keeps the taint that it was admitted with.
-        None => old
-            .iter()
-            .filter(|taint| taint.key == NOT_READY)
-            .map(|taint| (NOT_READY, &*taint.effect))
-            .collect(),
+        // Admission gives every node this taint; it goes when the kubelet reports for the first time.
+        None => vec![(NOT_READY, "NoSchedule")],
         Some(_) => vec![],
     };
     if node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)) {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::{
-    checkers::{Checker, Moment, all},
+    checkers::{Moment, Verdict, all},
     kubelet::pods::node_of,
     mirror::{Change, Seen},
     workloads::{is_active, is_ready},
@@ -15,28 +15,37 @@ use crate::{
 /// Something that is true of a world at some moments.
 pub struct Condition {
     pub what: String,
-    holds: Box<dyn Fn(&Moment<'_>) -> bool>,
+    check: Box<dyn Fn(&Moment<'_>) -> Verdict>,
 }
 
 impl Condition {
-    pub fn holds(&self, moment: &Moment<'_>) -> bool {
-        (self.holds)(moment)
+    /// What is missing, if something is.
+    pub fn check(&self, moment: &Moment<'_>) -> Verdict {
+        (self.check)(moment)
     }
 }
 
 /// A condition in the scenario's own words.
 pub fn that(what: &str, holds: impl Fn(&Moment<'_>) -> bool + 'static) -> Condition {
+    let check = move |moment: &Moment<'_>| holds(moment).then_some(()).ok_or_else(String::new);
     Condition {
         what: what.to_owned(),
-        holds: Box::new(holds),
+        check: Box::new(check),
     }
 }
 
 /// Every rule that must hold at rest does: workloads are whole and nothing is half done.
 pub fn settled() -> Condition {
-    that("the world is at rest", |moment| {
-        let mut checkers: Vec<Box<dyn Checker>> = all();
-        checkers.iter_mut().all(|checker| checker.at_rest(moment).is_ok())
+    Condition {
+        what: "the world is at rest".to_owned(),
+        check: Box::new(|moment| all().iter_mut().try_for_each(|checker| checker.at_rest(moment))),
+    }
+}
+
+/// Nothing is left that costs money: no claim, no node of a pool, no machine.
+pub fn nothing_runs() -> Condition {
+    that("no claims, nodes and machines are left", |moment| {
+        moment.scene.node_claims.is_empty() && moment.scene.nodes.is_empty() && moment.cloud.live().is_empty()
     })
 }
 
@@ -141,7 +150,9 @@ impl Expectation {
     /// What is wrong, if something is.
     pub fn check(&self, moment: &Moment<'_>, record: &Record) -> Result<(), String> {
         match self {
-            Expectation::Now(condition) => condition.holds(moment).then_some(()).ok_or(condition.what.clone()),
+            Expectation::Now(condition) => condition
+                .check(moment)
+                .map_err(|missing| format!("{}: {missing}", condition.what)),
             Expectation::Throughout { app, least } => match record.least_ready(app) {
                 found if found >= *least => Ok(()),
                 found => Err(format!(

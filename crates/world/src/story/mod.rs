@@ -6,16 +6,16 @@ mod objects;
 
 use std::time::Duration;
 
-pub use expect::{Condition, Expectation, Pods, Record, pods, settled, that};
+pub use expect::{Condition, Expectation, Pods, Record, nothing_runs, pods, settled, that};
 pub use faults::{
     ControllerCrash, Fault, InsufficientCapacity, KubeletsNeverRegister, LaunchesFail, Reach, SpotInterruption,
 };
 pub use objects::{Created, Deployed, Pool, daemon_set, deployment, job, pool, stateful_set};
 
-pub fn seconds(count: u64) -> Duration {
+pub const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-pub fn minutes(count: u64) -> Duration {
+pub const fn minutes(count: u64) -> Duration {
     Duration::from_secs(60 * count)
 }

@@ -130,6 +130,15 @@ impl Deployed {
         }
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kind, if it is one that has replicas.
+    pub fn scalable(&self) -> Option<&'static str> {
+        matches!(self.kind, "Deployment" | "StatefulSet").then_some(self.kind)
+    }
+
     pub fn replicas(mut self, count: u32) -> Self {
         self.replicas = count;
         self

@@ -140,7 +140,7 @@ fn node_claim(change: &Change<NodeClaim>) -> Vec<String> {
                 (claim::DISRUPTION_REASON, true) => format!("disrupted: {}", condition.reason),
                 (claim::DRAINED, true) => "drained".to_owned(),
                 (claim::INSTANCE_TERMINATING, true) => "instance terminating".to_owned(),
-                (claim::LAUNCHED, false) if condition.reason != claim::LAUNCHED => {
+                (claim::LAUNCHED, false) if condition.reason != conditions::reasons::AWAITING_RECONCILIATION => {
                     format!("not launched: {}", condition.reason)
                 }
                 _ => continue,

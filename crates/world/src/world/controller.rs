@@ -11,18 +11,15 @@ use std::{
 use clock::Clock;
 use kube::Client;
 use kube_mem::ApiServer;
+use operator::{Engine, settings::Settings};
 use parking_lot::Mutex;
 use provider::CloudProvider;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     dice::Dice,
-    faults::{
-        Weather,
-        cloud::Bridge,
-        crash::{Gate, Mortal},
-        line::Line,
-    },
+    faults::{Weather, cloud::Bridge, crash::Gate, line::Line},
     history::History,
 };
 
@@ -38,13 +35,29 @@ pub struct Parts {
 /// Starts a controller. It works for as long as the future is polled.
 pub type Brain = Arc<dyn Fn(Parts) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
+/// The production controllers, without the sockets and the lease around them.
+pub fn karpenter() -> Brain {
+    Arc::new(|parts: Parts| {
+        Box::pin(async move {
+            let engine = Engine {
+                client: parts.client,
+                cloud: parts.cloud,
+                clock: parts.clock,
+                settings: Arc::new(Settings::default()),
+                seed: parts.seed,
+            };
+            // A controller that breaks down is a finding, and not one that a restart may hide.
+            let outcome = engine.run(&CancellationToken::new()).await;
+            outcome.expect("controllers run until they are dropped");
+        })
+    })
+}
+
 /// When the controller dies by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrashPlan {
     /// After so many requests and answers, drawn anew for each life. Empty means that it lives on.
     pub steps: Range<u64>,
-    /// After so many polls.
-    pub polls: Range<u64>,
 }
 
 /// How long it takes until a dead controller is back.
@@ -86,12 +99,11 @@ impl Controller {
         for life in 1.. {
             let dice = shared.dice.nth(life);
             let plan = shared.plan.lock().clone();
-            let draw = |range: &Range<u64>, word: &str| match range.end.saturating_sub(range.start) {
-                0 => 0,
-                span => range.start + dice.below(span, &[word]),
-            };
             let gate = Gate::default();
-            gate.burn_out_after(draw(&plan.steps, "steps"));
+            if !plan.steps.is_empty() {
+                let steps = plan.steps.end - plan.steps.start;
+                gate.burn_out_after(plan.steps.start + dice.below(steps, &["steps"]));
+            }
             *shared.gate.lock() = gate.clone();
             let parts = Parts {
                 client: Line {
@@ -112,11 +124,11 @@ impl Controller {
                 seed: dice.throw(&["seed"]),
             };
             shared.history.note("controller", format!("starts, life {life}"));
-            let life = Mortal::new((shared.brain)(parts), draw(&plan.polls, "polls"));
+            let life = (shared.brain)(parts);
             tokio::select! {
                 biased;
                 () = gate.closed() => {}
-                _ = life => {}
+                () = life => shared.history.note("controller", "gives up"),
             }
             gate.close();
             shared.history.note("controller", "dies");

@@ -15,8 +15,9 @@ mod observer;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use ::api::v1::{NodeClaim, NodePool};
 use clock::{Clock, VirtualClock};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::{
     Api, Client,
@@ -25,7 +26,7 @@ use kube::{
 };
 use kube_mem::ApiServer;
 use model::ProviderId;
-use provider_sim::{Catalog, Faults as CloudFaults, MachineState, SimCloud, SimProvider};
+use provider_sim::{Catalog, Faults as CloudFaults, Latency, MachineState, SimCloud, SimProvider};
 use serde_json::{Value, json};
 use tokio::{
     runtime::{Builder, Runtime},
@@ -33,7 +34,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-pub use self::controller::{Brain, Controller, CrashPlan, Parts};
+pub use self::controller::{Brain, Controller, CrashPlan, Parts, karpenter};
 use self::{controller::Shared, observer::Observer};
 use crate::{
     checkers::Violation,
@@ -67,11 +68,21 @@ impl Setup {
         Self {
             seed,
             catalog: Catalog::generic(),
-            cloud: CloudFaults::default(),
+            cloud: fair_weather(),
             brain,
             crashes: CrashPlan::default(),
             api: ApiFaults::default(),
         }
+    }
+}
+
+/// A cloud that fails nobody and takes its time, as clouds do.
+pub fn fair_weather() -> CloudFaults {
+    let seconds = |least, most| Latency::between(SignedDuration::from_secs(least), SignedDuration::from_secs(most));
+    CloudFaults {
+        launch_latency: seconds(8, 20),
+        termination_latency: seconds(2, 6),
+        ..CloudFaults::default()
     }
 }
 
@@ -108,6 +119,11 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl World {
+    /// A world with the production controllers in which nothing goes wrong.
+    pub fn seeded(seed: u64) -> Self {
+        Self::new(Setup::seeded(seed, karpenter()))
+    }
+
     pub fn new(setup: Setup) -> Self {
         let runtime = Builder::new_current_thread()
             .enable_time()
@@ -174,6 +190,16 @@ impl World {
         outcome.unwrap_or_else(|error| panic!("{name} could not be scaled: {error}"));
     }
 
+    /// Changes a pool by a merge patch, as a user would.
+    #[track_caller]
+    pub fn patch_pool(&mut self, name: &str, patch: Value) {
+        let api: Api<NodePool> = Api::all(self.client.clone());
+        let outcome = self
+            .runtime
+            .block_on(api.patch(name, &PatchParams::default(), &Patch::Merge(patch)));
+        outcome.unwrap_or_else(|error| panic!("pool {name} could not be changed: {error}"));
+    }
+
     /// Runs until the condition holds.
     ///
     /// # Panics
@@ -197,12 +223,16 @@ impl World {
     }
 
     pub fn try_run_until(&mut self, condition: &Condition, limit: Duration) -> Result<(), Failure> {
-        let reached = self.run(limit, |observer, now| condition.holds(&observer.moment(now)));
+        let reached = self.run(limit, |observer, now| condition.check(&observer.moment(now)).is_ok());
         self.verdict()?;
         if reached {
             Ok(())
         } else {
-            Err(self.failure(format!("not within {limit:?}: {}", condition.what)))
+            let missing = condition
+                .check(&self.observer.moment(self.now()))
+                .err()
+                .unwrap_or_default();
+            Err(self.failure(format!("not within {limit:?}: {}: {missing}", condition.what)))
         }
     }
 
@@ -274,7 +304,7 @@ impl World {
         let _inside = self.runtime.enter();
         self.weather.calm();
         self.controller.plan(CrashPlan::default());
-        self.cloud.change_faults(|faults| *faults = CloudFaults::default());
+        self.cloud.change_faults(|faults| *faults = fair_weather());
         self.observer.history.note("world", "faults stop");
     }
 
@@ -349,8 +379,8 @@ impl Foundation {
             tap: Some(history.tap()),
         };
         let mut cluster = Cluster::start(client.clone(), Arc::clone(&clock), seed, options);
-        cluster.follow::<api::v1::NodePool>();
-        cluster.follow::<api::v1::NodeClaim>();
+        cluster.follow::<NodePool>();
+        cluster.follow::<NodeClaim>();
         cluster.synced().await;
 
         let weather = Weather::default();
@@ -389,7 +419,7 @@ impl Foundation {
 
 /// What is there before anything else: the custom resources and the default node class.
 fn prelude() -> Vec<Value> {
-    let crds = api::crds::all(api::crds::Variant::Kwok);
+    let crds = ::api::crds::all(::api::crds::Variant::Kwok);
     let crds = crds
         .into_iter()
         .map(|crd| serde_json::to_value(crd).expect("definitions are plain data"));

@@ -1,0 +1,199 @@
+//! A storm: a small world in which everything goes wrong for a while, from one seed.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use model::CapacityType;
+use provider_sim::{Faults as CloudFaults, Interruption, Latency, Shortage};
+use serde_json::json;
+
+use crate::{
+    dice::Dice,
+    faults::ApiFaults,
+    story::{
+        ControllerCrash, Deployed, Pool, daemon_set, deployment, minutes, nothing_runs, pool, settled, stateful_set,
+    },
+    world::{CrashPlan, Failure, Setup, World, karpenter},
+};
+
+/// How long things go wrong.
+const BAD_TIME: Duration = minutes(6);
+/// How long the world may take to come to rest afterwards. Claims that never register are given up after 15 minutes, and
+/// their replacements take their time, too.
+const RECOVERY: Duration = minutes(45);
+
+/// One storm.
+pub struct Storm {
+    seed: u64,
+    dice: Dice,
+}
+
+/// How a storm ended.
+pub struct Outcome {
+    pub verdict: Result<(), Failure>,
+    pub timeline: String,
+}
+
+impl Storm {
+    pub fn seeded(seed: u64) -> Self {
+        Self {
+            seed,
+            dice: Dice::seeded(seed).of("storm"),
+        }
+    }
+
+    pub fn run(&self) -> Outcome {
+        let mut world = World::new(Setup {
+            cloud: self.cloud(),
+            api: self.api(),
+            crashes: self.crashes(),
+            ..Setup::seeded(self.seed, karpenter())
+        });
+        let verdict = self.play(&mut world);
+        Outcome {
+            verdict,
+            timeline: world.timeline(),
+        }
+    }
+
+    fn play(&self, world: &mut World) -> Result<(), Failure> {
+        world.create(self.pool());
+        let workloads = self.workloads();
+        for workload in &workloads {
+            world.create(workload.clone());
+        }
+        for act in 0..6 {
+            world.try_run_for(BAD_TIME / 6)?;
+            let dice = self.dice.nth(act);
+            let workload =
+                &workloads[usize::try_from(dice.below(workloads.len() as u64, &["which"])).unwrap_or_default()];
+            if let Some(kind) = workload.scalable() {
+                world.scale(
+                    kind,
+                    workload.name(),
+                    u32::try_from(dice.below(9, &["size"])).unwrap_or_default(),
+                );
+            }
+            if dice.percent(30, &["crash"]) {
+                world.inject(ControllerCrash);
+            }
+        }
+        world.calm();
+        // Limits may have kept pods waiting, as they should; without them everything can be placed.
+        world.patch_pool("storm", json!({ "spec": { "limits": null } }));
+        world.try_run_until(&settled(), RECOVERY)?;
+        for workload in &workloads {
+            if let Some(kind) = workload.scalable() {
+                world.scale(kind, workload.name(), 0);
+            }
+        }
+        world.try_run_until(&nothing_runs(), RECOVERY)?;
+        world.try_rest()
+    }
+
+    fn pool(&self) -> Pool {
+        let dice = self.dice.of("pool");
+        let mut pool = pool("storm").consolidate_after(["0s", "15s", "60s"][index(dice, 3, "after")]);
+        if dice.percent(50, &["kinds"]) {
+            pool = pool.allow([CapacityType::OnDemand]);
+        }
+        if dice.percent(60, &["limit"]) {
+            pool = pool.limit("cpu", ["64", "96", "256"][index(dice, 3, "cpu")]);
+        }
+        if dice.percent(30, &["grace"]) {
+            pool = pool.termination_grace_period(["20s", "2m"][index(dice, 2, "period")]);
+        }
+        if dice.percent(20, &["expiry"]) {
+            pool = pool.expire_after(["2m", "5m"][index(dice, 2, "expiry-time")]);
+        }
+        pool
+    }
+
+    /// About twenty pods.
+    fn workloads(&self) -> Vec<Deployed> {
+        let dice = self.dice.of("workloads");
+        let size = |name: &str, least: u64, most: u64| {
+            u32::try_from(least + dice.below(most - least + 1, &["size", name])).unwrap_or(1)
+        };
+        let asks = |name: &str| ["500m cpu, 512Mi", "1 cpu, 1Gi", "3 cpu, 2Gi", "1 cpu, 6Gi"][index(dice, 4, name)];
+        let mut web = deployment("web").replicas(size("web", 4, 8)).asks(asks("web"));
+        if dice.percent(50, &["web-budget"]) {
+            web = web.max_unavailable(1);
+        }
+        let mut api = deployment("api").replicas(size("api", 3, 6)).asks(asks("api"));
+        if dice.percent(40, &["api-apart"]) {
+            api = api.one_per_node();
+        } else if dice.percent(40, &["api-spread"]) {
+            api = api.spread_over_zones();
+        }
+        let batch = deployment("batch").replicas(size("batch", 2, 6)).asks(asks("batch"));
+        let mut workloads = vec![web, api, batch];
+        if dice.percent(50, &["db"]) {
+            workloads.push(
+                stateful_set("db")
+                    .replicas(size("db", 1, 3))
+                    .asks(asks("db"))
+                    .max_unavailable(1),
+            );
+        }
+        if dice.percent(50, &["agent"]) {
+            workloads.push(daemon_set("agent").asks("100m cpu, 64Mi"));
+        }
+        workloads
+    }
+
+    fn api(&self) -> ApiFaults {
+        if self.dice.percent(15, &["api-calm"]) {
+            ApiFaults::default()
+        } else {
+            ApiFaults::rough()
+        }
+    }
+
+    fn crashes(&self) -> CrashPlan {
+        let steps = if self.dice.percent(60, &["crashes"]) {
+            20..400
+        } else {
+            0..0
+        };
+        CrashPlan { steps }
+    }
+
+    fn cloud(&self) -> CloudFaults {
+        let dice = self.dice.of("cloud");
+        let chance = |percent: u64, word: &str, value: f64| if dice.percent(percent, &[word]) { value } else { 0.0 };
+        let seconds = |least, most| Latency::between(SignedDuration::from_secs(least), SignedDuration::from_secs(most));
+        let notice = SignedDuration::from_secs([10, 120][index(dice, 2, "notice")]);
+        let interruption = Interruption {
+            mean_lifetime: SignedDuration::from_mins(4),
+            notice,
+        };
+        CloudFaults {
+            launch_latency: seconds(1, 60),
+            termination_latency: seconds(0, 30),
+            launch_failure: chance(40, "launch-failure", 0.2),
+            lost_answer: chance(50, "lost-answer", 0.2),
+            unanswered: chance(50, "unanswered", 0.1),
+            never_joins: chance(30, "never-joins", 0.2),
+            interruption: dice.percent(40, &["interruption"]).then_some(interruption),
+            shortages: dice
+                .percent(30, &["shortage"])
+                .then(|| self.shortage())
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    fn shortage(&self) -> Shortage {
+        let spot = self.dice.percent(50, &["short-of-spot"]);
+        Shortage {
+            capacity_type: spot.then_some(CapacityType::Spot),
+            zone: (!spot).then(|| "test-zone-a".into()),
+            ..Shortage::default()
+        }
+    }
+}
+
+fn index(dice: Dice, sides: u64, word: &str) -> usize {
+    usize::try_from(dice.below(sides, &[word])).unwrap_or_default()
+}
