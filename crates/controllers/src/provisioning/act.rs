@@ -1,13 +1,16 @@
 //! Carries a decision out: claims are created, machines nominated, refusals told.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use api::v1::NodeClaim;
 use futures::{StreamExt, stream};
 use jiff::SignedDuration;
 use kube::ResourceExt;
-use model::{InstanceTypeName, NodeName, PodKey, Snapshot};
-use scheduler::Launch;
+use model::{InstanceTypeName, NodeName, PodKey, PoolName, Snapshot};
+use scheduler::{Launch, PoolRefusal, Refusal};
 use state::View;
 use tokio::time::sleep;
 use tracing::{error, info};
@@ -49,6 +52,11 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
             ctx.outbox.publish(notices::failed_scheduling(pod, refusal));
         }
     }
+    for pool in without_types(&decision.refused) {
+        if let Some(pool) = view.pools.named(pool.as_str()) {
+            ctx.outbox.publish(notices::no_compatible_instance_types(pool));
+        }
+    }
     if decision.launches.is_empty() {
         return;
     }
@@ -67,6 +75,16 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
     stream::iter(creations)
         .for_each_concurrent(PARALLEL_CREATES, |creation| creation.carry_out(ctx, &view.snapshot))
         .await;
+}
+
+/// Pools whose own requirements leave nothing to launch, whatever the pod.
+fn without_types(refused: &BTreeMap<PodKey, Refusal>) -> BTreeSet<&PoolName> {
+    let pools = refused.values().filter_map(|refusal| match refusal {
+        Refusal::Pools(pools) => Some(pools),
+        Refusal::Unknown | Refusal::Unsupported(_) | Refusal::Truncated { .. } => None,
+    });
+    let empty = pools.flatten().filter(|(_, why)| *why == PoolRefusal::NoInstanceTypes);
+    empty.map(|(pool, _)| pool).collect()
 }
 
 fn tell_nominated(ctx: &Ctx, snapshot: &Snapshot, pods: &[PodKey], claim: Option<&str>, node: Option<&str>) {

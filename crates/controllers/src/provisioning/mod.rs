@@ -21,8 +21,12 @@ use std::time::Duration;
 
 use state::Changes;
 use tokio::time::Instant;
+use tracing::{debug, info};
 
-use self::batch::Batch;
+use self::{
+    batch::Batch,
+    observe::{Asked, observe},
+};
 use crate::context::Ctx;
 
 /// Pods that are still waiting are looked at again after this time, whatever happens.
@@ -65,9 +69,16 @@ impl Provisioner {
     /// something changes.
     async fn round(&self) -> bool {
         let view = self.ctx.index.view();
-        let round = observe::observe(&view, &self.ctx);
+        let Asked { round, ignored } = observe(&view.snapshot, &self.ctx);
+        self.ctx.metrics.cluster.ignored_pods(ignored.len());
+        for pod in &ignored {
+            debug!(Pod = %pod, "ignoring pod");
+        }
         if round.pods.is_empty() {
             return false;
+        }
+        if view.snapshot.pools.values().all(|pool| pool.is_static()) {
+            info!("no dynamic nodepools found");
         }
         let (decision, took) = decide::decide(&view.snapshot, &round);
         self.ctx.metrics.cluster.round(Self::NAME, took, decision.refused.len());

@@ -1,6 +1,8 @@
 //! What people are told about pods that wait.
 
+use api::v1::NodePool;
 use jiff::SignedDuration;
+use kube::ResourceExt;
 use model::Pod;
 use scheduler::Refusal;
 
@@ -19,6 +21,12 @@ pub fn nominated(pod: &Pod, claim: Option<&str>, node: Option<&str>) -> Notice {
 pub fn failed_scheduling(pod: &Pod, refusal: &Refusal) -> Notice {
     let message = format!("Failed to schedule pod, {refusal}");
     Notice::warning("FailedScheduling", About::pod(pod), message).every(SignedDuration::from_mins(5))
+}
+
+pub fn no_compatible_instance_types(pool: &NodePool) -> Notice {
+    let message = "NodePool requirements filtered out all compatible available instance types".to_owned();
+    let about = About::pool(&pool.name_any(), &pool.uid().unwrap_or_default());
+    Notice::warning("NoCompatibleInstanceTypes", about, message).every(SignedDuration::from_mins(1))
 }
 
 #[cfg(test)]
