@@ -26,8 +26,6 @@ mod objects;
 pub mod outbox;
 pub mod provisioning;
 pub mod runtime;
-#[cfg(test)]
-mod testing;
 mod vitals;
 pub mod writer;
 

@@ -57,3 +57,58 @@ pub fn leftover(machine: &StateNode, claim: &NodeClaim, node: &Node) -> Leftover
         reason: machine.is_initialized() && conditions::find(listed, condition::DISRUPTION_REASON).is_some(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use state::{Index, Served};
+
+    use super::*;
+
+    fn leftovers(deleting: bool, marked: bool) -> Leftover {
+        let index = Index::new(Arc::default(), Served::new([("g".to_owned(), "K".to_owned())]));
+        let born = "2026-01-01T00:00:00Z";
+        let condition = json!({"type": "DisruptionReason", "status": "True", "reason": "Empty", "message": "", "lastTransitionTime": born});
+        let claim: NodeClaim = serde_json::from_value(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {"name": "c", "uid": "c", "resourceVersion": "1", "creationTimestamp": born},
+            "spec": {"requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"}},
+            "status": {"providerID": "kwok://c", "conditions": [condition]},
+        }))
+        .expect("the literal is a claim");
+        let node: Node = serde_json::from_value(json!({
+            "metadata": {
+                "name": "n", "uid": "n", "resourceVersion": "2", "creationTimestamp": born,
+                "deletionTimestamp": deleting.then_some(born),
+                "labels": {"karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"},
+            },
+            "spec": {"providerID": "kwok://c", "taints": [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]},
+        }))
+        .expect("the literal is a node");
+        index.apply(claim);
+        index.apply(node);
+        let key = model::NodeKey::Claim("c".into());
+        if marked {
+            index.mark_for_deletion([&key]);
+        }
+        let view = index.view();
+        let machine = &view.snapshot.nodes[&key];
+        let (claim, node) = halves(&view, machine).expect("both are there");
+        leftover(machine, claim, node)
+    }
+
+    /// DI-Q9.
+    #[test]
+    fn marks_without_a_command_are_taken_back() {
+        let (taint, reason) = (true, true);
+        assert_eq!(leftovers(false, false), Leftover { taint, reason });
+        assert_eq!(leftovers(false, true), Leftover::default(), "a command has it");
+        assert_eq!(
+            leftovers(true, false),
+            Leftover { taint: false, reason },
+            "the termination owns the taint"
+        );
+    }
+}

@@ -10,17 +10,19 @@
 //! as it is then, is what counts. All choices are made in crate `disruption`; here they are waited for and carried out.
 
 mod act;
+mod decide;
 mod heal;
 mod notices;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
-use disruption::{Candidate, Class, Command, candidates, emptiness};
-use model::{NodeKey, budget::DisruptionReason};
+use disruption::Command;
+use model::budget::DisruptionReason;
 use state::View;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, error};
 
+use self::decide::{propose, revalidate};
 use crate::{
     context::Ctx,
     error::{StepError, chain},
@@ -82,65 +84,45 @@ impl Disruption {
             return Ok(Pass::Unsynced);
         }
         heal::heal(&self.ctx, &view).await?;
-        let Some(proposed) = self.emptiness(&view) else {
+        let Some(proposed) = self.propose(&view) else {
             return Ok(Pass::Idle);
         };
         sleep(VALIDATION_DELAY).await;
         let view = self.ctx.index.view();
-        match self.revalidated(&view, &proposed) {
-            Some(command) => {
-                act::carry_out(&self.ctx, &view, &command).await?;
-                Ok(Pass::Acted)
-            }
-            None => {
-                debug!(
-                    nodes = proposed.nodes.len(),
-                    "abandoned a command that did not survive its validation"
-                );
-                Ok(Pass::Idle)
-            }
-        }
-    }
-
-    fn emptiness(&self, view: &View) -> Option<Command> {
-        let started = Instant::now();
-        let now = self.ctx.clock.now();
-        let (free, staying) = candidates(&view.snapshot, Class::Graceful, &BTreeSet::new(), now);
-        for stay in &staying {
-            notices::blocked(&self.ctx, view, stay);
-        }
-        for candidate in free.iter().filter(|candidate| candidate.is_empty()) {
-            notices::unconsolidatable(&self.ctx, view, candidate);
-        }
-        let decided = emptiness::decide(&view.snapshot, &free, now);
-        let eligible = free
-            .iter()
-            .filter(|candidate| emptiness::is_eligible(candidate))
-            .count();
+        let command = revalidate(&view.snapshot, &proposed, self.ctx.clock.now());
+        let kept = command.as_ref().map_or(0, |command| command.nodes.len());
         self.ctx
             .metrics
             .disruption
-            .evaluated(DisruptionReason::Empty, EMPTY, eligible, started.elapsed());
-        notices::budgets(&self.ctx, view, DisruptionReason::Empty, now);
-        decided.command
+            .failed_validation(EMPTY, proposed.nodes.len() - kept);
+        let Some(command) = command else {
+            debug!(
+                nodes = proposed.nodes.len(),
+                "abandoned a command that did not survive its validation"
+            );
+            return Ok(Pass::Idle);
+        };
+        act::carry_out(&self.ctx, &view, &command).await?;
+        Ok(Pass::Acted)
     }
 
-    /// The same decision on the cluster as it is now, among the nodes that were proposed. Those that no longer qualify
-    /// are dropped one by one.
-    fn revalidated(&self, view: &View, proposed: &Command) -> Option<Command> {
+    /// Decides, and tells what was found on the way.
+    fn propose(&self, view: &View) -> Option<Command> {
+        let started = Instant::now();
         let now = self.ctx.clock.now();
-        let (free, _) = candidates(&view.snapshot, Class::Graceful, &BTreeSet::new(), now);
-        let wanted: BTreeSet<&NodeKey> = proposed.nodes.iter().collect();
-        let still: Vec<Candidate> = free
-            .into_iter()
-            .filter(|candidate| wanted.contains(&candidate.node.key))
-            .collect();
-        let command = emptiness::decide(&view.snapshot, &still, now).command;
-        let kept = command.as_ref().map_or(0, |command| command.nodes.len());
-        let dropped = proposed.nodes.len() - kept;
-        if dropped > 0 {
-            self.ctx.metrics.disruption.failed_validation(EMPTY, dropped);
+        let proposal = propose(&view.snapshot, now);
+        let (reason, took) = (DisruptionReason::Empty, started.elapsed());
+        self.ctx
+            .metrics
+            .disruption
+            .evaluated(reason, EMPTY, proposal.eligible, took);
+        for stay in &proposal.staying {
+            notices::blocked(&self.ctx, view, stay);
         }
-        command
+        for candidate in &proposal.never {
+            notices::unconsolidatable(&self.ctx, view, candidate);
+        }
+        notices::budgets(&self.ctx, view, reason, now);
+        proposal.command
     }
 }

@@ -38,9 +38,6 @@ pub fn blocked(ctx: &Ctx, view: &View, stay: &Stay) {
 
 /// An empty node whose pool never consolidates.
 pub fn unconsolidatable(ctx: &Ctx, view: &View, candidate: &Candidate) {
-    if candidate.pool.is_static() || candidate.pool.disruption.consolidate_after.is_some() {
-        return;
-    }
     let message = format!("NodePool {:?} has consolidation disabled", candidate.pool.name);
     for about in abouts(view, &candidate.node) {
         let notice = Notice::normal("Unconsolidatable", about, message.clone());

@@ -23,7 +23,7 @@ mod tests {
     use model::{Claim, NodeKey, StateNode};
 
     use super::*;
-    use crate::testing::claim;
+    use model::samples::claim;
 
     fn machine(name: &str, cpu: i64, leaving: bool) -> Arc<StateNode> {
         let labels = [("karpenter.sh/nodepool".into(), "p".into())].into();

@@ -99,7 +99,7 @@ mod tests {
     use tokio::{sync::mpsc, time::sleep};
 
     use super::*;
-    use crate::testing::pod;
+    use model::samples::pod;
 
     fn pending(name: &str) -> Event {
         let pod = Pod {

@@ -87,3 +87,76 @@ fn written(requirements: &Requirements) -> Requirements {
     }
     written
 }
+
+#[cfg(test)]
+mod tests {
+    use model::{CapacityType, Requirement, Resources, samples, vocabulary};
+    use scheduler::Choice;
+    use serde_json::json;
+
+    use super::*;
+
+    /// api.md 5.3.
+    #[test]
+    fn a_claim_has_the_shape_that_upstream_gives_it() {
+        let pool: NodePool = serde_json::from_value(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general", "uid": "pool-uid"},
+            "spec": {"template": {
+                "metadata": {"labels": {"team": "blue"}, "annotations": {"note": "kept"}},
+                "spec": {
+                    "requirements": [], "nodeClassRef": {"group": "g.io", "kind": "Klass", "name": "default"},
+                    "taints": [{"key": "t", "effect": "NoSchedule"}], "expireAfter": "720h", "terminationGracePeriod": "5m",
+                },
+            }},
+        }))
+        .expect("the literal is a pool");
+        let launch = Launch {
+            pool: "general".into(),
+            requirements: [
+                Requirement::one_of(vocabulary::INSTANCE_TYPE, ["m5.large"]),
+                Requirement::one_of(vocabulary::HOSTNAME, ["placeholder"]),
+            ]
+            .into_iter()
+            .collect(),
+            instance_types: vec!["m5.large".into()],
+            requests: Resources::default().with("cpu".into(), model::Quantity::from_int(2)),
+            pods: Vec::new(),
+            labels: [("team".into(), "blue".into()), ("rack".into(), "7".into())].into(),
+            choice: Choice {
+                instance_type: "m5.large".into(),
+                zone: "a".into(),
+                capacity_type: CapacityType::Spot,
+                price: 1.0,
+            },
+            min_values_relaxed: false,
+        };
+        let planned = Pool {
+            hash: "123".to_owned(),
+            ..samples::pool("general")
+        };
+        let claim = serde_json::to_value(claim(&launch, &planned, &pool)).expect("plain data");
+        let expected = json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {
+                "generateName": "general-",
+                "labels": {"team": "blue", "rack": "7", "karpenter.sh/nodepool": "general", "g.io/klass": "default"},
+                "annotations": {
+                    "note": "kept", "karpenter.sh/nodepool-hash": "123", "karpenter.sh/nodepool-hash-version": NODE_POOL_VERSION,
+                    "karpenter.sh/nodeclaim-min-values-relaxed": "false",
+                },
+                "ownerReferences": [{
+                    "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "general", "uid": "pool-uid",
+                    "blockOwnerDeletion": true,
+                }],
+            },
+            "spec": {
+                "taints": [{"key": "t", "effect": "NoSchedule"}],
+                "requirements": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m5.large"]}],
+                "resources": {"requests": {"cpu": "2"}},
+                "nodeClassRef": {"group": "g.io", "kind": "Klass", "name": "default"},
+                "terminationGracePeriod": "5m", "expireAfter": "720h",
+            },
+        });
+        assert_eq!(claim, expected);
+    }
+}

@@ -32,7 +32,7 @@ pub fn no_compatible_instance_types(pool: &NodePool) -> Notice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::pod;
+    use model::samples::pod;
 
     #[test]
     fn a_nomination_names_what_there_is() {

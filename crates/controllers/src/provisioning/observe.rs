@@ -43,7 +43,7 @@ mod tests {
     use model::{Pod, Requirement};
 
     use super::*;
-    use crate::testing::pod;
+    use model::samples::pod;
 
     #[test]
     fn a_pod_may_want_no_node_of_ours() {

@@ -47,7 +47,7 @@ mod tests {
     use model::pod::{DoNotDisrupt, PodPhase};
 
     use super::*;
-    use crate::testing::pod;
+    use model::samples::pod;
 
     fn at(secs: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(secs)

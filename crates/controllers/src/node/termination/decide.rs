@@ -79,10 +79,10 @@ mod tests {
 
     use api::v1::NodeClaim;
     use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::Time};
-    use model::Pod;
+    use model::{Pod, samples::pod};
 
     use super::*;
-    use crate::{node::termination::observe::Owner, testing::pod};
+    use crate::node::termination::observe::Owner;
 
     fn at(secs: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(secs)

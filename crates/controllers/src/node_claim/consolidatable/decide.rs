@@ -33,7 +33,7 @@ mod tests {
     use model::{Claim, pool::Disruption};
 
     use super::*;
-    use crate::testing::{claim, pool};
+    use model::samples::{claim, pool};
 
     fn at(secs: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(secs)

@@ -25,7 +25,7 @@ pub fn decide(claim: &Claim, now: Timestamp) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::claim;
+    use model::samples::claim;
 
     #[track_caller]
     fn check(expire_after: Option<i64>, deleting: bool, age: i64, expected: Step) {
