@@ -174,7 +174,11 @@ where
                 format!("{}:{number}", short.into_iter().rev().collect::<Vec<_>>().join("/")).into(),
             );
         }
-        for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+        for span in context
+            .event_scope()
+            .into_iter()
+            .flat_map(tracing_subscriber::registry::Scope::from_root)
+        {
             if let Some(fields) = span.extensions().get::<FormattedFields<N>>()
                 && let Ok(Value::Object(fields)) = serde_json::from_str(&fields.fields)
             {

@@ -121,10 +121,10 @@ impl Storm {
             web = web.max_unavailable(1);
         }
         let mut api = deployment("api").replicas(size("api", 3, 6)).asks(asks("api"));
-        if dice.percent(40, &["api-apart"]) {
-            api = api.one_per_node();
-        } else if dice.percent(40, &["api-spread"]) {
-            api = api.spread_over_zones();
+        if dice.percent(40, &["api-zone"]) {
+            api = api.pod("nodeSelector", json!({ "topology.kubernetes.io/zone": "test-zone-b" }));
+        } else if dice.percent(40, &["api-arch"]) {
+            api = api.pod("nodeSelector", json!({ "kubernetes.io/arch": "arm64" }));
         }
         let batch = deployment("batch").replicas(size("batch", 2, 6)).asks(asks("batch"));
         let mut workloads = vec![web, api, batch];

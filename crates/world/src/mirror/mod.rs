@@ -140,10 +140,13 @@ pub type Listener = Box<dyn Fn(&Mirror, &Seen) + Send + Sync>;
 /// Given everything that the server tells, whether or not the mirror knew it already from an answer.
 pub type Tap = Box<dyn Fn(Told) + Send + Sync>;
 
+/// A lesson that has not been taught yet.
+type Lesson = Box<dyn FnOnce(&Mirror) -> Vec<Seen> + Send>;
+
 /// What the server told, for another mirror to learn: one that is to see the whole history in the server's order.
 pub struct Told {
     pub version: u64,
-    news: Box<dyn FnOnce(&Mirror) -> Vec<Seen> + Send>,
+    news: Lesson,
 }
 
 impl Told {

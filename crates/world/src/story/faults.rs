@@ -50,7 +50,7 @@ impl Fault for InsufficientCapacity {
             faults.shortages.push(Shortage {
                 instance_type,
                 ..Shortage::default()
-            })
+            });
         });
     }
 }

@@ -167,23 +167,6 @@ impl Deployed {
         self
     }
 
-    /// No more than one pod per node.
-    pub fn one_per_node(self) -> Self {
-        let apart = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [{
-            "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": self.name } },
-        }] } });
-        self.pod("affinity", apart)
-    }
-
-    /// As many pods in each zone, give or take one.
-    pub fn spread_over_zones(self) -> Self {
-        let spread = json!([{
-            "topologyKey": "topology.kubernetes.io/zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": { "matchLabels": { "app": self.name } },
-        }]);
-        self.pod("topologySpreadConstraints", spread)
-    }
-
     /// A disruption budget of this many missing pods.
     pub fn max_unavailable(mut self, count: u32) -> Self {
         self.budget = Some(json!({ "maxUnavailable": count }));

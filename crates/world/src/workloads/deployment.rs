@@ -145,7 +145,7 @@ async fn create_set(
     let spec = ReplicaSetSpec {
         replicas: Some(0),
         min_ready_seconds: spec.min_ready_seconds,
-        selector: selector,
+        selector,
         template: Some(template),
     };
     ctx.create(

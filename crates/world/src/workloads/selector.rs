@@ -21,7 +21,7 @@ pub fn selects(selector: &LabelSelector, labels: Option<&Labels>) -> bool {
                 ("In", Some(value)) => listed(value),
                 ("NotIn", Some(value)) => !listed(value),
                 ("Exists", found) => found.is_some(),
-                ("NotIn", None) | ("DoesNotExist", None) => true,
+                ("NotIn" | "DoesNotExist", None) => true,
                 _ => false,
             }
         })

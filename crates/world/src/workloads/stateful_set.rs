@@ -106,7 +106,7 @@ fn decide(spec: &StatefulSetSpec, revision: &str, key: &Key, pods: &BTreeMap<i32
                 return Step::Delete(name(ordinal));
             }
             // The next pod comes when all before it are there.
-            Some(pod) if !parallel && !(is_active(pod) && is_ready(pod)) => return Step::Settled,
+            Some(pod) if !(parallel || is_active(pod) && is_ready(pod)) => return Step::Settled,
             Some(_) => {}
         }
     }

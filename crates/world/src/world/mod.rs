@@ -228,6 +228,8 @@ impl World {
         if reached {
             Ok(())
         } else {
+            // Outside the runtime the clock would tell the machine's time.
+            let _inside = self.runtime.enter();
             let missing = condition
                 .check(&self.observer.moment(self.now()))
                 .err()
