@@ -129,6 +129,11 @@ fn tolerate_lost_nodes(spec: &mut Map<String, Value>) {
 }
 
 pub(super) fn prepare_create(object: &mut Value, now: &str) {
+    // A negative grace has always meant the shortest one.
+    let grace = &mut object["spec"]["terminationGracePeriodSeconds"];
+    if grace.as_i64().is_some_and(|seconds| seconds < 0) {
+        *grace = 1.into();
+    }
     let mut status = json!({ "phase": "Pending", "qosClass": quality_of_service(&object["spec"]) });
     if !meta::list(&object["spec"]["schedulingGates"]).is_empty() {
         status["conditions"] = json!([{

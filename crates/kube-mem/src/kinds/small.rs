@@ -151,6 +151,9 @@ pub(super) fn validate(ty: &ResourceType, new: &Value, old: Option<&Value>) -> V
         ("policy", "PodDisruptionBudget") => budget(new, &mut errors),
         ("", "ConfigMap" | "Secret") => {
             data_keys(new, &mut errors);
+            if old.is_some_and(|old| old["type"] != new["type"]) {
+                errors.push(complaint::invalid("type", &new["type"], "field is immutable"));
+            }
             immutable_data(new, old, &mut errors);
         }
         ("storage.k8s.io", "StorageClass") => storage::validate_class(new, old, &mut errors),

@@ -50,6 +50,22 @@ impl Entry {
             && (self.operation == Operation::Apply || self.api_version == other.api_version)
     }
 
+    /// What tells managers apart, as the real server writes it.
+    pub(crate) fn identity(&self) -> String {
+        let operation = match self.operation {
+            Operation::Apply => "Apply",
+            Operation::Update => "Update",
+        };
+        let mut identity = format!("{{\"manager\":{:?},\"operation\":{operation:?}", self.manager);
+        if self.operation == Operation::Update {
+            identity += &format!(",\"apiVersion\":{:?}", self.api_version);
+        }
+        if !self.subresource.is_empty() {
+            identity += &format!(",\"subresource\":{:?}", self.subresource);
+        }
+        identity + "}"
+    }
+
     /// The manager as messages name it: `"kubectl" with subresource "status" using apps/v1`.
     pub(crate) fn shown(&self) -> String {
         let mut text = format!("{:?}", self.manager);

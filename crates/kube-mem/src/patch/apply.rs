@@ -128,6 +128,8 @@ impl<'a> State<'a> {
         comparison.changed.subtract_trees(&reset);
         comparison.removed.subtract_trees(&reset);
         let lost = |entry: &Entry| entry.fields.intersection(&comparison.changed);
+        // Managers come in the order of their identity as the real server writes it.
+        managers.0.sort_by_key(Entry::identity);
         let conflicts: Conflicts =
             managers.0.iter().map(|entry| (entry.shown(), lost(entry))).filter(|(_, lost)| !lost.is_empty()).collect();
         if !force && !conflicts.is_empty() {

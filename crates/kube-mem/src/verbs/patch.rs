@@ -1,7 +1,5 @@
 //! Patches: four media types, one way into the store.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::Written;
@@ -14,7 +12,7 @@ use crate::encode;
 use crate::failure::Failure;
 use crate::kinds;
 use crate::meta;
-use crate::patch::{self, ApplyError, ApplyOptions, PatchError};
+use crate::patch::{self, ApplyError, ApplyOptions, Conflict, PatchError};
 use crate::request::Request;
 
 const JSON: &str = "application/json-patch+json";
@@ -218,21 +216,20 @@ fn apply_refused(cause: &ApplyError) -> Failure {
     }
 }
 
-fn conflict_message(conflicts: &[patch::Conflict]) -> String {
+fn conflict_message(conflicts: &[Conflict]) -> String {
     if let [only] = conflicts {
         return format!(
             "Apply failed with 1 conflict: conflict with {}: {}",
             only.manager, only.field
         );
     }
-    let mut by_manager: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for conflict in conflicts {
-        by_manager.entry(&conflict.manager).or_default().push(&conflict.field);
-    }
     let mut lines = Vec::new();
-    for (manager, fields) in by_manager {
-        lines.push(format!("conflicts with {manager}:"));
-        lines.extend(fields.iter().map(|field| format!("- {field}")));
+    for (at, Conflict { manager, field }) in conflicts.iter().enumerate() {
+        // Conflicts of one manager stand together.
+        if at == 0 || conflicts[at - 1].manager != *manager {
+            lines.push(format!("conflicts with {manager}:"));
+        }
+        lines.push(format!("- {field}"));
     }
     format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }

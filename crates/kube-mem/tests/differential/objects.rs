@@ -11,7 +11,6 @@ pub struct Kind {
     pub plural: &'static str,
     pub kind: &'static str,
     pub namespaced: bool,
-    pub has_status: bool,
     pub has_scale: bool,
     pub strategic: bool,
     pub make: fn(&mut StdRng) -> Value,
@@ -31,7 +30,6 @@ const fn kind(api: &'static str, plural: &'static str, kind: &'static str, make:
         plural,
         kind,
         namespaced: true,
-        has_status: false,
         has_scale: false,
         strategic: true,
         make,
@@ -49,23 +47,19 @@ pub const KINDS: &[Kind] = &[
         ..kind("/api/v1", "secrets", "Secret", secret)
     },
     Kind {
-        has_status: true,
         ..kind("/api/v1", "pods", "Pod", pod)
     },
     Kind {
-        has_status: true,
         has_scale: true,
         field: ("/spec/replicas", replicas),
         ..kind("/apis/apps/v1", "deployments", "Deployment", deployment)
     },
     Kind {
         namespaced: false,
-        has_status: true,
         field: ("/spec/taints", taints),
         ..kind("/api/v1", "nodes", "Node", node)
     },
     Kind {
-        has_status: true,
         field: ("/spec/maxUnavailable", replicas),
         ..kind("/apis/policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", budget)
     },
@@ -74,7 +68,6 @@ pub const KINDS: &[Kind] = &[
         ..kind("/apis/coordination.k8s.io/v1", "leases", "Lease", lease)
     },
     Kind {
-        has_status: true,
         has_scale: true,
         strategic: false,
         field: ("/spec/replicas", replicas),

@@ -349,7 +349,10 @@ impl Story {
         }
         let (at, path) = pick(&mut self.rng, &scalable);
         let kind = &KINDS[at];
+        // After a write through scale the real server splits the owner's entry in two with the same identity, and
+        // later loses one of them. That is not worth imitating, so nothing of it is stored.
         let path = format!("{path}/scale");
+        let write = format!("{path}?dryRun=All");
         let replicas = pick(&mut self.rng, &[json!(0), json!(2), json!(-1)]);
         match self.rng.random_range(0..3) {
             0 => Step {
@@ -362,7 +365,7 @@ impl Story {
                 let change: Change = Box::new(move |scale| scale["spec"]["replicas"] = replicas.clone());
                 Step {
                     method: Method::PUT,
-                    path: path.clone(),
+                    path: write,
                     content_type: JSON,
                     body: changed(kind, path, change),
                 }
@@ -371,7 +374,7 @@ impl Story {
                 let body = Body::Json(json!({"spec": {"replicas": replicas}}));
                 Step {
                     method: Method::PATCH,
-                    path,
+                    path: write,
                     content_type: "application/merge-patch+json",
                     body,
                 }

@@ -15,9 +15,11 @@ use crate::schema::FieldError;
 
 pub(in crate::kinds) fn validate(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    match old {
-        Some(old) => immutable::validate(new, old, &mut errors),
-        None => validate_spec(&new["spec"], "spec", &mut errors),
+    if old.is_none_or(|old| old["spec"] != new["spec"]) {
+        validate_spec(&new["spec"], "spec", &mut errors);
+    }
+    if let Some(old) = old {
+        immutable::validate(new, old, &mut errors);
     }
     errors
 }
