@@ -146,7 +146,7 @@ mod tests {
     fn empty_nodes_go_in_one_command() {
         let mut snapshot = snapshot(&["a", "b", "c"], all());
         change(&mut snapshot, "c", |machine| {
-            machine.claim.as_mut().expect("it has one").consolidatable = false
+            machine.claim.as_mut().expect("it has one").consolidatable = false;
         });
         let proposal = propose(&snapshot, now());
         assert_eq!(
@@ -188,7 +188,7 @@ mod tests {
         }));
         assert_eq!(nodes(revalidate(&later, &proposed, now())), ["b"]);
         change(&mut later, "b", |machine| {
-            machine.nominated_until = Some(now() + SignedDuration::from_secs(1))
+            machine.nominated_until = Some(now() + SignedDuration::from_secs(1));
         });
         assert_eq!(revalidate(&later, &proposed, now()), None);
 
