@@ -146,7 +146,7 @@ fn merge_items(types: &TypeSchema, list: &ListType, live: &[Value], applied: &[V
     }
 }
 
-/// The object without the fields and items of `set`. A map or list that loses all it had goes with them.
+/// The object without the fields and items of `set`. A map or list that loses all it had becomes a null.
 pub(super) fn without(types: &TypeSchema, object: &Value, set: &FieldSet) -> Value {
     remove(types, types.root(), object, set).unwrap_or_default()
 }
@@ -160,7 +160,8 @@ fn remove(types: &TypeSchema, node: NodeId, value: &Value, set: &FieldSet) -> Op
             return None;
         }
         match (set.below(element), node) {
-            (set, Some(node)) if !set.is_empty() => remove(types, node, below, &set),
+            // What is emptied stays as a null for now: that its parent had it still counts.
+            (set, Some(node)) if !set.is_empty() => Some(remove(types, node, below, &set).unwrap_or_default()),
             _ => Some(below.clone()),
         }
     };

@@ -299,8 +299,11 @@ impl Story {
         if rng_bool(&mut self.rng) {
             set(&mut object, kind.field.0, &value);
         }
-        let labels = labels(&mut self.rng);
-        object["metadata"]["labels"] = labels;
+        object["metadata"]["labels"] = labels(&mut self.rng);
+        // The real server takes an empty map in a custom resource for a change each time it is applied.
+        if !kind.strategic {
+            object["metadata"]["labels"]["applied"] = "yes".into();
+        }
         let manager = pick(&mut self.rng, &["one", "two", "kubectl", ""]);
         let force = pick(&mut self.rng, &["", "&force=true"]);
         let path = format!("{path}?fieldManager={manager}{force}");
@@ -347,8 +350,9 @@ impl Story {
         if scalable.is_empty() {
             return self.get();
         }
-        let (at, path) = pick(&mut self.rng, &scalable);
-        let kind = &KINDS[at];
+        let (_, path) = pick(&mut self.rng, &scalable);
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let otherwise = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name}});
         // After a write through scale the real server splits the owner's entry in two with the same identity, and
         // later loses one of them. That is not worth imitating, so nothing of it is stored.
         let path = format!("{path}/scale");
@@ -367,7 +371,11 @@ impl Story {
                     method: Method::PUT,
                     path: write,
                     content_type: JSON,
-                    body: changed(kind, path, change),
+                    body: Body::Changed {
+                        path,
+                        otherwise,
+                        change,
+                    },
                 }
             }
             _ => {

@@ -152,3 +152,16 @@ fn kubectl_takes_over_from_its_client_side_apply() {
     let text = taken["metadata"]["annotations"][annotation].as_str().unwrap_or_default();
     assert_eq!(serde_json::from_str::<Value>(text).ok(), Some(wanted));
 }
+
+#[test]
+fn giving_up_the_last_label_leaves_the_rest_of_the_metadata() {
+    let types = types::of(&Gvk::new("scheduling.k8s.io", "v1", "PriorityClass")).expect("priority classes are built in");
+    let class = |labels: Value| {
+        json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"labels": labels}, "value": 1})
+    };
+    let mut live = apply(None, &class(json!({"a": "1"})), by("me"), &types).expect("nobody objects");
+    live["metadata"]["name"] = "high".into();
+    let given_up = apply(Some(&live), &class(json!({})), by("me"), &types).expect("nobody objects");
+    assert_eq!(given_up["metadata"]["name"], "high");
+    assert_eq!(given_up["metadata"].get("labels").filter(|labels| **labels != json!({})), None);
+}
