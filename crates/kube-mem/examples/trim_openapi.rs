@@ -37,7 +37,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 None => continue,
             },
         };
-        add_go_facts(definition, name.rsplit('.').next().unwrap_or_default(), &go_structs(&directory)?);
+        add_go_facts(
+            definition,
+            name.rsplit('.').next().unwrap_or_default(),
+            &go_structs(&directory)?,
+        );
     }
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/openapi/definitions");
     for (file, definitions) in by_file(kept) {
@@ -242,12 +246,17 @@ fn go_field(line: &str) -> Option<GoField> {
         inline: options.contains(&"inline"),
         omit_empty: options.contains(&"omitempty"),
         omit_zero: options.contains(&"omitzero"),
-        number: tag("protobuf").and_then(|tag| tag.split(',').nth(1)).unwrap_or_default().to_owned(),
+        number: tag("protobuf")
+            .and_then(|tag| tag.split(',').nth(1))
+            .unwrap_or_default()
+            .to_owned(),
     })
 }
 
 fn add_go_facts(definition: &mut Value, name: &str, structs: &GoStructs) {
-    let Some(properties) = definition.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    let Some(properties) = definition.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
     for (property, schema) in properties {
         if let Some(facts) = go_facts(property, name, structs) {
             schema["x-go"] = facts.into();
@@ -258,13 +267,25 @@ fn add_go_facts(definition: &mut Value, name: &str, structs: &GoStructs) {
 fn go_facts(property: &str, name: &str, structs: &GoStructs) -> Option<String> {
     let fields = structs.get(name)?;
     if let Some(field) = fields.iter().find(|field| field.json == property) {
-        let flags = [("*", field.kind.starts_with('*')), ("?", field.omit_empty), ("!", field.omit_zero)];
-        let flags: String = flags.into_iter().filter(|(_, holds)| *holds).map(|(flag, _)| flag).collect();
+        let flags = [
+            ("*", field.kind.starts_with('*')),
+            ("?", field.omit_empty),
+            ("!", field.omit_zero),
+        ];
+        let flags: String = flags
+            .into_iter()
+            .filter(|(_, holds)| *holds)
+            .map(|(flag, _)| flag)
+            .collect();
         return Some(format!("{}{flags}", field.number));
     }
     fields.iter().filter(|field| field.inline).find_map(|field| {
         let embedded = field.kind.rsplit('.').next()?;
         let facts = go_facts(property, embedded.trim_start_matches('*'), structs)?;
-        Some(if field.number.is_empty() { facts } else { format!("{}.{facts}", field.number) })
+        Some(if field.number.is_empty() {
+            facts
+        } else {
+            format!("{}.{facts}", field.number)
+        })
     })
 }

@@ -23,10 +23,17 @@ pub struct Dump {
 pub(crate) fn take(cluster: &Cluster) -> Dump {
     let mut collections: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
     for (name, collection) in cluster.store.collections() {
-        let objects = collection.range("", None).map(|(key, object)| (key.to_string(), object.value.clone())).collect();
+        let objects = collection
+            .range("", None)
+            .map(|(key, object)| (key.to_string(), object.value.clone()))
+            .collect();
         collections.insert(name.to_string(), objects);
     }
-    Dump { revision: cluster.store.revision(), ids: cluster.ids.clone(), collections }
+    Dump {
+        revision: cluster.store.revision(),
+        ids: cluster.ids.clone(),
+        collections,
+    }
 }
 
 /// Fills an empty cluster. All objects are there before the first reaction looks at any of them, or dependents would
@@ -36,7 +43,10 @@ pub(crate) fn restore(cluster: &mut Cluster, dump: Dump) {
     cluster.ids = dump.ids;
     for (collection, objects) in dump.collections {
         for (key, value) in objects {
-            let at = ObjectRef { collection: collection.as_str().into(), key: key.as_str().into() };
+            let at = ObjectRef {
+                collection: collection.as_str().into(),
+                key: key.as_str().into(),
+            };
             cluster.commit(&at, value);
         }
     }
@@ -57,8 +67,14 @@ mod tests {
     async fn a_server_that_comes_back_has_the_same_objects_and_later_versions() {
         let first = ApiServer::builder().seed(7).build();
         let maps: Api<ConfigMap> = Api::default_namespaced(first.client());
-        let metadata = ObjectMeta { name: Some("kept".into()), ..ObjectMeta::default() };
-        let map = ConfigMap { metadata, ..ConfigMap::default() };
+        let metadata = ObjectMeta {
+            name: Some("kept".into()),
+            ..ObjectMeta::default()
+        };
+        let map = ConfigMap {
+            metadata,
+            ..ConfigMap::default()
+        };
         let created = maps.create(&PostParams::default(), &map).await.expect("it is accepted");
         let text = serde_json::to_string(&first.dump()).expect("a dump is plain data");
 
@@ -68,7 +84,12 @@ mod tests {
         let found = maps.get("kept").await.expect("it is there");
         assert_eq!(found.uid(), created.uid());
         let list = maps.list(&ListParams::default()).await.expect("lists work");
-        let version: u64 = list.metadata.resource_version.unwrap_or_default().parse().expect("a number");
+        let version: u64 = list
+            .metadata
+            .resource_version
+            .unwrap_or_default()
+            .parse()
+            .expect("a number");
         assert!(version > first.resource_version());
     }
 }

@@ -51,7 +51,11 @@ impl HttpsListener {
         let identity = Identity::new(address).map_err(HttpsError::Certificate)?;
         let acceptor = TlsAcceptor::from(Arc::new(identity.config().map_err(HttpsError::Tls)?));
         let task = tokio::spawn(accept(server, listener, acceptor));
-        Ok(HttpsListener { address, authority: identity.authority, task })
+        Ok(HttpsListener {
+            address,
+            authority: identity.authority,
+            task,
+        })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -123,7 +127,9 @@ async fn serve(server: ApiServer, stream: TcpStream, acceptor: TlsAcceptor) {
         }
     };
     let service = hyper::service::service_fn(move |request| answer(server.clone(), request));
-    let served = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+    let served = auto::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
     if let Err(cause) = served {
         tracing::debug!(%cause, "a connection broke off");
     }

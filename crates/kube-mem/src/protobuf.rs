@@ -16,7 +16,9 @@ const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 ///
 /// *Errors*: what is wrong with the body, for a 400 answer.
 pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
-    let body = body.strip_prefix(MAGIC).ok_or("provided data does not appear to be a protobuf message")?;
+    let body = body
+        .strip_prefix(MAGIC)
+        .ok_or("provided data does not appear to be a protobuf message")?;
     let (mut api_version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);
     for field in fields(body)? {
         match (field.number, field.bytes()) {
@@ -39,7 +41,8 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
         "DeleteOptions" => format!("{META}.DeleteOptions"),
         kind => name_of(&Gvk::new(group, version, kind)),
     };
-    let schema = definition(&name).ok_or_else(|| format!("no kind {kind:?} is registered for version {api_version:?}"))?;
+    let schema =
+        definition(&name).ok_or_else(|| format!("no kind {kind:?} is registered for version {api_version:?}"))?;
     let mut object = Map::new();
     message(schema, "", raw, &mut object)?;
     object.insert("apiVersion".into(), api_version.into());
@@ -49,7 +52,9 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
 
 /// Reads the fields of a struct into `object`. `prefix` is the number of the embedded struct that they belong to.
 fn message(schema: &Value, prefix: &str, bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), String> {
-    let Some(properties) = schema["properties"].as_object() else { return Ok(()) };
+    let Some(properties) = schema["properties"].as_object() else {
+        return Ok(());
+    };
     let facts = |property: &Value| property["x-go"].as_str().unwrap_or_default().to_owned();
     for field in fields(bytes)? {
         let place = format!("{prefix}{}", field.number);
@@ -62,7 +67,9 @@ fn message(schema: &Value, prefix: &str, bytes: &[u8], object: &mut Map<String, 
         }
         let embedded = format!("{place}.");
         if let Some(bytes) = field.bytes()
-            && properties.values().any(|property| facts(property).starts_with(&embedded))
+            && properties
+                .values()
+                .any(|property| facts(property).starts_with(&embedded))
         {
             message(schema, &embedded, bytes, object)?;
         }
@@ -82,7 +89,9 @@ fn add(
         Some("array") => {
             let item = value(&property["items"], field)?;
             let list = object.entry(name).or_insert_with(|| json!([]));
-            list.as_array_mut().ok_or("a list is mixed with something else")?.push(item);
+            list.as_array_mut()
+                .ok_or("a list is mixed with something else")?
+                .push(item);
         }
         Some("object") if property["additionalProperties"].is_object() => {
             let (mut key, mut entry) = (String::new(), None);
@@ -135,15 +144,29 @@ fn value(schema: &Value, field: &Field<'_>) -> Result<Value, String> {
             Ok(base64::engine::general_purpose::STANDARD.encode(bytes).into())
         }
         (Some("string"), Content::Bytes(_)) => Ok(field.text()?.into()),
-        (kind, _) => Err(format!("field {} does not fit the type {}", field.number, kind.unwrap_or("any"))),
+        (kind, _) => Err(format!(
+            "field {} does not fit the type {}",
+            field.number,
+            kind.unwrap_or("any")
+        )),
     }
 }
 
 /// A struct by its name. Some have a form of their own in JSON.
 fn referenced(name: &str, bytes: &[u8]) -> Result<Value, String> {
     let parts = fields(bytes)?;
-    let number = |at: u32| parts.iter().find(|part| part.number == at).map_or(0, Field::number_or_zero);
-    let text = |at: u32| parts.iter().find(|part| part.number == at).map_or(Ok(String::new()), Field::text);
+    let number = |at: u32| {
+        parts
+            .iter()
+            .find(|part| part.number == at)
+            .map_or(0, Field::number_or_zero)
+    };
+    let text = |at: u32| {
+        parts
+            .iter()
+            .find(|part| part.number == at)
+            .map_or(Ok(String::new()), Field::text)
+    };
     let raw = |at: u32| parts.iter().find(|part| part.number == at).and_then(Field::bytes);
     match name.rsplit('.').next().unwrap_or_default() {
         "Quantity" => Ok(text(1)?.into()),
@@ -199,7 +222,9 @@ impl<'a> Field<'a> {
     }
 
     fn text(&self) -> Result<String, String> {
-        let bytes = self.bytes().ok_or_else(|| format!("field {} is not a string", self.number))?;
+        let bytes = self
+            .bytes()
+            .ok_or_else(|| format!("field {} is not a string", self.number))?;
         String::from_utf8(bytes.to_vec()).map_err(|cause| cause.to_string())
     }
 }
@@ -220,7 +245,10 @@ fn fields(mut bytes: &[u8]) -> Result<Vec<Field<'_>>, String> {
             5 => Content::Number(fixed::<4>(&mut bytes).map(u32::from_le_bytes)?.into()),
             kind => return Err(format!("wire type {kind} is not supported")),
         };
-        found.push(Field { number: u32::try_from(key >> 3).map_err(|cause| cause.to_string())?, content });
+        found.push(Field {
+            number: u32::try_from(key >> 3).map_err(|cause| cause.to_string())?,
+            content,
+        });
     }
     Ok(found)
 }
@@ -312,10 +340,29 @@ mod tests {
         use Part::{Message, Number, Text};
         let container = Message(vec![
             (1, Text("c")),
-            (8, Message(vec![(2, Message(vec![(1, Text("cpu")), (2, Message(vec![(1, Text("100m"))]))]))])),
-            (10, Message(vec![(1, Message(vec![(2, Message(vec![(1, Text("/ok")), (2, Message(vec![
-                (1, Number(0)), (2, Number(80)),
-            ]))]))])), (3, Number(5))])),
+            (
+                8,
+                Message(vec![(
+                    2,
+                    Message(vec![(1, Text("cpu")), (2, Message(vec![(1, Text("100m"))]))]),
+                )]),
+            ),
+            (
+                10,
+                Message(vec![
+                    (
+                        1,
+                        Message(vec![(
+                            2,
+                            Message(vec![
+                                (1, Text("/ok")),
+                                (2, Message(vec![(1, Number(0)), (2, Number(80))])),
+                            ]),
+                        )]),
+                    ),
+                    (3, Number(5)),
+                ]),
+            ),
         ]);
         let volume = Message(vec![(1, Text("v")), (2, Message(vec![(2, Message(vec![]))]))]);
         let metadata = Message(vec![
@@ -347,9 +394,16 @@ mod tests {
 
     #[test]
     fn options_of_a_delete_are_read_in_any_version() {
-        let options = body("policy/v1", "DeleteOptions", vec![(1, Part::Number(0)), (4, Part::Text("Background"))]);
+        let options = body(
+            "policy/v1",
+            "DeleteOptions",
+            vec![(1, Part::Number(0)), (4, Part::Text("Background"))],
+        );
         let read = decode(&options).expect("options are known");
-        assert_eq!((&read["gracePeriodSeconds"], &read["propagationPolicy"]), (&json!(0), &json!("Background")));
+        assert_eq!(
+            (&read["gracePeriodSeconds"], &read["propagationPolicy"]),
+            (&json!(0), &json!("Background"))
+        );
     }
 
     #[test]

@@ -96,7 +96,8 @@ impl Fitting<'_> {
             };
             self.value(node, value, &Path::Field(path, key))?;
             // A map of strings holds no nulls.
-            if value.is_null() && !map.fields.contains_key(key) && self.types.node(node).scalar == Some(Scalar::String) {
+            if value.is_null() && !map.fields.contains_key(key) && self.types.node(node).scalar == Some(Scalar::String)
+            {
                 *value = "".into();
             }
             // Storage does not tell an empty list or map from none.

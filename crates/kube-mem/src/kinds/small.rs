@@ -252,7 +252,12 @@ fn budget(new: &Value, errors: &mut Vec<FieldError>) {
 
 /// Keys become names of files, and some kinds of secrets have keys that they need.
 fn data_keys(object: &Value, errors: &mut Vec<FieldError>) {
-    let is_legal = |key: &str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    let is_legal = |key: &str| {
+        !key.is_empty()
+            && key
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    };
     for field in ["data", "binaryData"] {
         for key in object[field].as_object().into_iter().flat_map(Map::keys) {
             if !is_legal(key) {

@@ -57,7 +57,9 @@ fn add(schemas: &mut Map<String, Value>, name: &str, schema: &Value) {
 
 /// The schema with its references in the form of the document.
 fn resolved(schemas: &mut Map<String, Value>, schema: &Value) -> Value {
-    let Some(fields) = schema.as_object() else { return schema.clone() };
+    let Some(fields) = schema.as_object() else {
+        return schema.clone();
+    };
     let mut full = Map::new();
     for (key, value) in fields {
         match (key.as_str(), value) {
@@ -71,8 +73,10 @@ fn resolved(schemas: &mut Map<String, Value>, schema: &Value) -> Value {
                 full.insert("allOf".into(), json!([reference]));
             }
             ("properties", Value::Object(properties)) => {
-                let properties =
-                    properties.iter().map(|(name, below)| (name.clone(), resolved(schemas, below))).collect();
+                let properties = properties
+                    .iter()
+                    .map(|(name, below)| (name.clone(), resolved(schemas, below)))
+                    .collect();
                 full.insert(key.clone(), Value::Object(properties));
             }
             ("items" | "additionalProperties", below) => {

@@ -26,7 +26,8 @@ pub struct Answer {
 
 /// The document at `path` (`/openapi/v2`, `/openapi/v3`, `/openapi/v3/apis/apps/v1`), or nothing if there is none.
 pub fn answer(registry: &Registry, path: &str, accept: &str) -> Option<Answer> {
-    let takes_json = accept.is_empty() || accept.contains("json") && !accept.contains("protobuf") || accept.contains("*/*");
+    let takes_json =
+        accept.is_empty() || accept.contains("json") && !accept.contains("protobuf") || accept.contains("*/*");
     let document = match path.trim_matches('/').strip_prefix("openapi/")? {
         "v2" if takes_json => json!({
             "swagger": "2.0",
@@ -44,7 +45,10 @@ pub fn answer(registry: &Registry, path: &str, accept: &str) -> Option<Answer> {
             }
         }
     };
-    Some(Answer { content_type: "application/json", body: document.to_string().into_bytes() })
+    Some(Answer {
+        content_type: "application/json",
+        body: document.to_string().into_bytes(),
+    })
 }
 
 /// Where each group and version is described. The hash lets clients keep what has not changed.
@@ -56,7 +60,10 @@ fn index(registry: &Registry) -> Value {
                 "" => format!("api/{version}"),
                 group => format!("apis/{group}/{version}"),
             };
-            let url = format!("/openapi/v3/{path}?hash={:016X}", fingerprint(registry, &group, &version));
+            let url = format!(
+                "/openapi/v3/{path}?hash={:016X}",
+                fingerprint(registry, &group, &version)
+            );
             paths.insert(path, json!({"serverRelativeURL": url}));
         }
     }
@@ -128,7 +135,11 @@ mod tests {
         let content = patch["requestBody"]["content"].as_object().expect("content is a map");
         assert!(content.contains_key("application/strategic-merge-patch+json"));
         let parameters = patch["parameters"].as_array().expect("parameters are a list");
-        assert!(parameters.iter().any(|parameter| parameter["name"] == "fieldValidation"));
+        assert!(
+            parameters
+                .iter()
+                .any(|parameter| parameter["name"] == "fieldValidation")
+        );
         let spec = &apps["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"];
         assert_eq!(spec["properties"]["containers"]["x-kubernetes-patch-merge-key"], "name");
     }
@@ -137,6 +148,9 @@ mod tests {
     fn unknown_documents_are_not_served() {
         assert_eq!(answer(&Registry::default(), "/openapi/v3/apis/none/v1", ""), None);
         assert_eq!(answer(&Registry::default(), "/openapi/v4", ""), None);
-        assert_eq!(answer(&Registry::default(), "/openapi/v2", "application/x-protobuf"), None);
+        assert_eq!(
+            answer(&Registry::default(), "/openapi/v2", "application/x-protobuf"),
+            None
+        );
     }
 }

@@ -75,7 +75,10 @@ pub fn apply(
         .into_iter()
         .flat_map(|(manager, fields)| fields.paths().into_iter().map(move |path| (manager.clone(), path)))
         .filter(|(_, path)| !mine.contains(path))
-        .map(|(manager, path)| Conflict { manager, field: shown(&path) })
+        .map(|(manager, path)| Conflict {
+            manager,
+            field: shown(&path),
+        })
         .collect();
     if serious.is_empty() {
         return state.apply(applied, true).map_err(|_| ApplyError::Conflicts(serious));
@@ -106,7 +109,13 @@ impl<'a> State<'a> {
             managers.update(&compare(types, &empty, &live), &before, options.now);
         }
         let applier = Entry::new(options.manager, Operation::Apply, applied, options.subresource);
-        State { types, options, live, managers, applier }
+        State {
+            types,
+            options,
+            live,
+            managers,
+            applier,
+        }
     }
 
     fn apply(&mut self, applied: &Value, force: bool) -> Result<Value, Conflicts> {
@@ -130,8 +139,12 @@ impl<'a> State<'a> {
         let lost = |entry: &Entry| entry.fields.intersection(&comparison.changed);
         // Managers come in the order of their identity as the real server writes it.
         managers.0.sort_by_key(Entry::identity);
-        let conflicts: Conflicts =
-            managers.0.iter().map(|entry| (entry.shown(), lost(entry))).filter(|(_, lost)| !lost.is_empty()).collect();
+        let conflicts: Conflicts = managers
+            .0
+            .iter()
+            .map(|entry| (entry.shown(), lost(entry)))
+            .filter(|(_, lost)| !lost.is_empty())
+            .collect();
         if !force && !conflicts.is_empty() {
             return Err(conflicts);
         }
@@ -145,7 +158,11 @@ impl<'a> State<'a> {
             Some(before) if !changed => before.time,
             _ => changed.then(|| self.options.now.to_owned()),
         };
-        managers.0.push(Entry { fields: claimed, time, ..self.applier.clone() });
+        managers.0.push(Entry {
+            fields: claimed,
+            time,
+            ..self.applier.clone()
+        });
         managers.drop_empty();
         Ok(self.finished(object, applied, managers))
     }
@@ -178,7 +195,9 @@ impl<'a> State<'a> {
         }
         put_managed_fields(&mut object, managers);
         // The annotation of client-side apply follows, so that both ways can be used in turn.
-        let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        let annotations = object
+            .pointer_mut("/metadata/annotations")
+            .and_then(Value::as_object_mut);
         if let Some(annotations) = annotations
             && self.options.manager == "kubectl"
             && annotations.get(LAST_APPLIED).is_some_and(|text| *text != "")
@@ -206,8 +225,12 @@ fn drop_nulls(value: &mut Value) {
 
 /// The fields of client-side apply's annotation that still hold in the live object.
 fn last_applied_fields(live: &Value, types: &TypeSchema) -> FieldSet {
-    let annotation = live["metadata"]["annotations"][LAST_APPLIED].as_str().unwrap_or_default();
-    let Ok(last) = serde_json::from_str::<Value>(annotation) else { return FieldSet::default() };
+    let annotation = live["metadata"]["annotations"][LAST_APPLIED]
+        .as_str()
+        .unwrap_or_default();
+    let Ok(last) = serde_json::from_str::<Value>(annotation) else {
+        return FieldSet::default();
+    };
     if last["apiVersion"] != live["apiVersion"] || !violations(types, &last).is_empty() {
         return FieldSet::default();
     }
@@ -226,7 +249,11 @@ fn untyped_message(applied: &Value, wrong: &[String]) -> String {
         text(&metadata["namespace"]),
         text(&metadata["name"]),
         // The core group is shown by the slash after its empty name.
-        if text(&applied["apiVersion"]).contains('/') { text(&applied["apiVersion"]) } else { format!("/{}", text(&applied["apiVersion"])) },
+        if text(&applied["apiVersion"]).contains('/') {
+            text(&applied["apiVersion"])
+        } else {
+            format!("/{}", text(&applied["apiVersion"]))
+        },
         text(&applied["kind"])
     );
     let detail = match wrong {

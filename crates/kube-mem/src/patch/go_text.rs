@@ -12,7 +12,10 @@ pub(crate) fn go_text(value: &Value) -> String {
             format!("[{}]", items.join(" "))
         }
         Value::Object(fields) => {
-            let fields: Vec<String> = fields.iter().map(|(key, below)| format!("{key}:{}", go_text(below))).collect();
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(key, below)| format!("{key}:{}", go_text(below)))
+                .collect();
             format!("map[{}]", fields.join(" "))
         }
         scalar => scalar.to_string(),
@@ -28,8 +31,10 @@ pub(super) fn go_literal(value: &Value) -> String {
             format!("[]interface {{}}{{{}}}", items.join(", "))
         }
         Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(key, below)| format!("{key:?}:{}", go_literal(below))).collect();
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(key, below)| format!("{key:?}:{}", go_literal(below)))
+                .collect();
             format!("map[string]interface {{}}{{{}}}", fields.join(", "))
         }
         scalar => scalar.to_string(),

@@ -60,7 +60,9 @@ fn apply(document: &mut Value, operation: &Value) -> Result<(), PatchError> {
 }
 
 fn place<'o>(operation: &'o Value, name: &str) -> Result<&'o str, PatchError> {
-    operation[name].as_str().ok_or_else(|| refused(format!("operation failed to decode {name}")))
+    operation[name]
+        .as_str()
+        .ok_or_else(|| refused(format!("operation failed to decode {name}")))
 }
 
 fn refused(text: String) -> PatchError {
@@ -131,9 +133,9 @@ fn add(document: &mut Value, path: &str, value: Value) -> Result<(), PatchError>
 fn remove(document: &mut Value, path: &str) -> Result<Value, PatchError> {
     let (parent, key) = parent(document, path)?;
     match parent {
-        Value::Object(fields) => {
-            fields.remove(&key).ok_or_else(|| refused(format!("Unable to remove nonexistent key: {key}")))
-        }
+        Value::Object(fields) => fields
+            .remove(&key)
+            .ok_or_else(|| refused(format!("Unable to remove nonexistent key: {key}"))),
         Value::Array(items) => index(&key, items.len()).map(|at| items.remove(at)),
         _ => Err(refused(format!("there is nothing below {path}"))),
     }
@@ -149,14 +151,38 @@ mod tests {
     fn operations_do_what_they_say() {
         let before = json!({"a": {"b": 1}, "list": [1, 2, 3], "x/y": 0});
         let rows = [
-            (json!([{"op": "add", "path": "/a/c", "value": 2}]), json!({"a": {"b": 1, "c": 2}, "list": [1, 2, 3], "x/y": 0})),
-            (json!([{"op": "add", "path": "/list/1", "value": 9}]), json!({"a": {"b": 1}, "list": [1, 9, 2, 3], "x/y": 0})),
-            (json!([{"op": "add", "path": "/list/-", "value": 9}]), json!({"a": {"b": 1}, "list": [1, 2, 3, 9], "x/y": 0})),
-            (json!([{"op": "remove", "path": "/list/-1"}]), json!({"a": {"b": 1}, "list": [1, 2], "x/y": 0})),
-            (json!([{"op": "replace", "path": "/x~1y", "value": 1}]), json!({"a": {"b": 1}, "list": [1, 2, 3], "x/y": 1})),
-            (json!([{"op": "replace", "path": "/new", "value": 1}]), json!({"a": {"b": 1}, "list": [1, 2, 3], "new": 1, "x/y": 0})),
-            (json!([{"op": "move", "from": "/a/b", "path": "/b"}]), json!({"a": {}, "b": 1, "list": [1, 2, 3], "x/y": 0})),
-            (json!([{"op": "copy", "from": "/a", "path": "/a/a"}]), json!({"a": {"a": {"b": 1}, "b": 1}, "list": [1, 2, 3], "x/y": 0})),
+            (
+                json!([{"op": "add", "path": "/a/c", "value": 2}]),
+                json!({"a": {"b": 1, "c": 2}, "list": [1, 2, 3], "x/y": 0}),
+            ),
+            (
+                json!([{"op": "add", "path": "/list/1", "value": 9}]),
+                json!({"a": {"b": 1}, "list": [1, 9, 2, 3], "x/y": 0}),
+            ),
+            (
+                json!([{"op": "add", "path": "/list/-", "value": 9}]),
+                json!({"a": {"b": 1}, "list": [1, 2, 3, 9], "x/y": 0}),
+            ),
+            (
+                json!([{"op": "remove", "path": "/list/-1"}]),
+                json!({"a": {"b": 1}, "list": [1, 2], "x/y": 0}),
+            ),
+            (
+                json!([{"op": "replace", "path": "/x~1y", "value": 1}]),
+                json!({"a": {"b": 1}, "list": [1, 2, 3], "x/y": 1}),
+            ),
+            (
+                json!([{"op": "replace", "path": "/new", "value": 1}]),
+                json!({"a": {"b": 1}, "list": [1, 2, 3], "new": 1, "x/y": 0}),
+            ),
+            (
+                json!([{"op": "move", "from": "/a/b", "path": "/b"}]),
+                json!({"a": {}, "b": 1, "list": [1, 2, 3], "x/y": 0}),
+            ),
+            (
+                json!([{"op": "copy", "from": "/a", "path": "/a/a"}]),
+                json!({"a": {"a": {"b": 1}, "b": 1}, "list": [1, 2, 3], "x/y": 0}),
+            ),
             (json!([{"op": "test", "path": "/a/b", "value": 1}]), before.clone()),
             (json!([{"op": "test", "path": "/none", "value": null}]), before.clone()),
         ];

@@ -32,7 +32,9 @@ pub fn strategic(gvk: &Gvk, target: &Value, patch: &Value) -> Result<Value, Patc
     let types = types::of(gvk).ok_or_else(|| PatchError::Internal(format!("no patch strategy for {}", gvk.kind)))?;
     let original = target.as_object().cloned().unwrap_or_default();
     let merge = Merge { types: &types };
-    merge.maps(Some(types.root()), original, patch.clone()).map(Value::Object)
+    merge
+        .maps(Some(types.root()), original, patch.clone())
+        .map(Value::Object)
 }
 
 struct Merge<'a> {
@@ -75,20 +77,15 @@ impl Merge<'_> {
     }
 
     /// Lists whose order the patch states are merged first and leave the patch.
-    fn ordered_lists(
-        &self,
-        node: Option<NodeId>,
-        original: &mut Object,
-        patch: &mut Object,
-    ) -> Result<(), PatchError> {
+    fn ordered_lists(&self, node: Option<NodeId>, original: &mut Object, patch: &mut Object) -> Result<(), PatchError> {
         let directives: Vec<String> = patch.keys().filter(|key| key.starts_with(ORDER)).cloned().collect();
         for directive in directives {
-            let order = match patch.remove(&directive) {
-                Some(Value::Array(order)) => order,
-                _ => return Err(bad_format("setElementOrder list")),
+            let Some(Value::Array(order)) = patch.remove(&directive) else {
+                return Err(bad_format("setElementOrder list"));
             };
-            let list =
-                directive[ORDER.len()..].strip_prefix('/').ok_or_else(|| bad_format("setElementOrder list"))?;
+            let list = directive[ORDER.len()..]
+                .strip_prefix('/')
+                .ok_or_else(|| bad_format("setElementOrder list"))?;
             let (below, facts) = self.field(node, list);
             let key = facts.merge_key.as_deref();
             let (live, change) = (list_of(original, list)?, list_of(patch, list)?);
@@ -118,7 +115,9 @@ impl Merge<'_> {
         if !facts.merge {
             return Ok(patch);
         }
-        let Some(first) = original.first().or(patch.first()) else { return Ok(original) };
+        let Some(first) = original.first().or(patch.first()) else {
+            return Ok(original);
+        };
         if first.is_array() {
             return Err(PatchError::Unprocessable("lists of lists are not supported".into()));
         }
@@ -130,7 +129,9 @@ impl Merge<'_> {
         let Some(key) = facts.merge_key.as_deref() else {
             return Err(PatchError::Internal("cannot merge lists without merge key".into()));
         };
-        let items = node.and_then(|node| self.types.node(node).list.as_ref()).map(|list| list.items);
+        let items = node
+            .and_then(|node| self.types.node(node).list.as_ref())
+            .map(|list| list.items);
         self.keyed_lists(items, key, original, patch)
     }
 
@@ -145,7 +146,9 @@ impl Merge<'_> {
         let mut replace = false;
         for item in patch {
             let Value::Object(mut item) = item else {
-                return Err(PatchError::Internal(format!("expected an object in a merged list, got {item}")));
+                return Err(PatchError::Internal(format!(
+                    "expected an object in a merged list, got {item}"
+                )));
             };
             match item.remove(PATCH) {
                 None => changes.push(item),
@@ -155,7 +158,9 @@ impl Merge<'_> {
                     original.retain(|item| item.get(key) != Some(gone));
                 }
                 Some(directive) if directive == "merge" => {
-                    return Err(PatchError::Internal("merging lists cannot yet be specified in the patch".into()));
+                    return Err(PatchError::Internal(
+                        "merging lists cannot yet be specified in the patch".into(),
+                    ));
                 }
                 Some(directive) => return Err(unknown_directive(&directive, &item)),
             }
@@ -185,11 +190,18 @@ impl Merge<'_> {
 }
 
 fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), PatchError> {
-    let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
-    let Value::Array(retained) = retained else { return Err(bad_format("retainKeys")) };
+    let Some(retained) = patch.remove(RETAIN_KEYS) else {
+        return Ok(());
+    };
+    let Value::Array(retained) = retained else {
+        return Err(bad_format("retainKeys"));
+    };
     let is_retained = |key: &String| retained.iter().any(|name| name == key);
     let is_directive = |key: &String| key.starts_with(ORDER) || key.starts_with(DELETE_FROM_LIST);
-    if patch.iter().any(|(key, change)| !change.is_null() && !is_directive(key) && !is_retained(key)) {
+    if patch
+        .iter()
+        .any(|(key, change)| !change.is_null() && !is_directive(key) && !is_retained(key))
+    {
         return Err(bad_format("retainKeys"));
     }
     original.retain(|key, _| is_retained(key));
@@ -282,9 +294,12 @@ fn without_nulls(value: Value) -> Value {
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(PATCH) => None,
-        Value::Object(fields) => {
-            Some(fields.into_iter().filter_map(|(key, below)| Some((key, without_directives(below)?))).collect())
-        }
+        Value::Object(fields) => Some(
+            fields
+                .into_iter()
+                .filter_map(|(key, below)| Some((key, without_directives(below)?)))
+                .collect(),
+        ),
         Value::Array(items) => Some(items.into_iter().filter_map(without_directives).collect()),
         scalar => Some(scalar),
     }

@@ -14,14 +14,26 @@ pub(super) fn violations(types: &TypeSchema, object: &Value) -> Vec<String> {
 }
 
 fn check(types: &TypeSchema, node: NodeId, value: &Value, path: String, found: &mut Vec<String>) {
-    let wrong = |text: String| if path.is_empty() { text } else { format!("{path}: {text}") };
+    let wrong = |text: String| {
+        if path.is_empty() {
+            text
+        } else {
+            format!("{path}: {text}")
+        }
+    };
     match (types.node(node).fitting(value), value) {
         (_, Value::Null) => {}
         (Form::Scalar(Scalar::Numeric), value) if !value.is_number() => {
-            found.push(wrong(format!("expected numeric (int or float), got {}", go_type(value))));
+            found.push(wrong(format!(
+                "expected numeric (int or float), got {}",
+                go_type(value)
+            )));
         }
         (Form::Scalar(Scalar::String), value) if !value.is_string() => {
-            found.push(wrong(format!("expected string, got {}", format!("&value.valueUnstructured{{Value:{}}}", go_literal(value)))));
+            found.push(wrong(format!(
+                "expected string, got &value.valueUnstructured{{Value:{}}}",
+                go_literal(value)
+            )));
         }
         (Form::Scalar(Scalar::Boolean), value) if !value.is_boolean() => {
             found.push(wrong(format!("expected boolean, got &{{{}}}", go_text(value))));
@@ -88,7 +100,10 @@ fn merge(types: &TypeSchema, node: NodeId, live: Option<&Value>, applied: Option
                 return whole();
             }
             let mut fields = Map::new();
-            let only_live = a.into_iter().flat_map(Map::keys).filter(|key| b.is_none_or(|b| !b.contains_key(*key)));
+            let only_live = a
+                .into_iter()
+                .flat_map(Map::keys)
+                .filter(|key| b.is_none_or(|b| !b.contains_key(*key)));
             for key in b.into_iter().flat_map(Map::keys).chain(only_live) {
                 let [below_a, below_b] = [a, b].map(|side| side.and_then(|fields| fields.get(key)));
                 let below = match map.type_of(key) {
@@ -109,7 +124,10 @@ fn merge(types: &TypeSchema, node: NodeId, live: Option<&Value>, applied: Option
 /// shared ones.
 fn merge_items(types: &TypeSchema, list: &ListType, live: &[Value], applied: &[Value]) -> Vec<Value> {
     let identities = |items: &[Value]| -> Vec<String> {
-        items.iter().map(|item| item_element(types, list, item).unwrap_or_default()).collect()
+        items
+            .iter()
+            .map(|item| item_element(types, list, item).unwrap_or_default())
+            .collect()
     };
     let (live_ids, applied_ids) = (identities(live), identities(applied));
     // An item that stands several times in the live list has no one counterpart.

@@ -56,8 +56,12 @@ fn untyped(value: &Value) -> Cel {
         Value::String(text) => Cel::String(Arc::new(text.clone())),
         Value::Array(items) => Cel::List(Arc::new(items.iter().map(untyped).collect())),
         Value::Object(fields) => {
-            let map = fields.iter().map(|(key, value)| (Key::String(Arc::new(key.clone())), untyped(value)));
-            Cel::Map(CelMap { map: Arc::new(map.collect()) })
+            let map = fields
+                .iter()
+                .map(|(key, value)| (Key::String(Arc::new(key.clone())), untyped(value)));
+            Cel::Map(CelMap {
+                map: Arc::new(map.collect()),
+            })
         }
     }
 }
@@ -90,8 +94,27 @@ fn compiled(source: &str) -> Program {
 /// The name under which a rule reaches a field whose name is not an identifier or is a word of the language.
 fn escaped(name: &str) -> String {
     const RESERVED: [&str; 21] = [
-        "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
-        "namespace", "null", "package", "return", "true", "var", "void", "while",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "namespace",
+        "null",
+        "package",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
     ];
     if RESERVED.contains(&name) {
         return format!("__{name}__");
@@ -101,7 +124,9 @@ fn escaped(name: &str) -> String {
         return name.to_owned();
     }
     let name = name.replace("__", "__underscores__");
-    name.replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__")
+    name.replace('.', "__dot__")
+        .replace('-', "__dash__")
+        .replace('/', "__slash__")
 }
 
 #[cfg(test)]

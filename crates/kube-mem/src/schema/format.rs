@@ -80,7 +80,9 @@ impl Format {
 }
 
 fn is_cidr(text: &str) -> bool {
-    let Some((address, bits)) = text.split_once('/') else { return false };
+    let Some((address, bits)) = text.split_once('/') else {
+        return false;
+    };
     let most = match address.parse::<IpAddr>() {
         Ok(IpAddr::V4(_)) => 32,
         Ok(IpAddr::V6(_)) => 128,
@@ -98,7 +100,9 @@ fn is_date_time(text: &str) -> bool {
         Regex::new(r"^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?([zZ]|[+-][0-9]{2}:[0-9]{2})$")
             .expect("the pattern is valid")
     });
-    let Some((date, time)) = text.split_once(['t', 'T']) else { return false };
+    let Some((date, time)) = text.split_once(['t', 'T']) else {
+        return false;
+    };
     is_date(date) && TIME.is_match(time)
 }
 
@@ -116,7 +120,9 @@ fn is_duration(text: &str) -> bool {
 }
 
 fn is_email(text: &str) -> bool {
-    let address = text.rsplit_once('<').map_or(text, |(_, rest)| rest.trim_end_matches('>'));
+    let address = text
+        .rsplit_once('<')
+        .map_or(text, |(_, rest)| rest.trim_end_matches('>'));
     match address.rsplit_once('@') {
         Some((local, domain)) => {
             !local.is_empty() && !domain.is_empty() && !address.contains(char::is_whitespace) && !local.contains('@')
@@ -152,7 +158,9 @@ fn is_mac(text: &str) -> bool {
 
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
 fn is_uuid(text: &str, version: Option<char>) -> bool {
@@ -173,7 +181,9 @@ fn is_dns_label(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with('-')
         && !text.ends_with('-')
-        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
 #[cfg(test)]
@@ -186,8 +196,16 @@ mod tests {
             ("byte", &["aGk="], &["a", "%%%"]),
             ("cidr", &["10.0.0.0/8", "::/0"], &["10.0.0.0", "10.0.0.0/33", "x/1"]),
             ("date", &["2024-02-29"], &["2023-02-29", "2024-1-1"]),
-            ("date-time", &["2024-01-01T00:00:00Z", "2024-01-01t01:02:03.5+01:00"], &["2024-01-01", "2024-01-01T25:00:00Z"]),
-            ("duration", &["1h30m", "0", "-1.5s", "3 days", "22 ns"], &["", "1", "h", "soon"]),
+            (
+                "date-time",
+                &["2024-01-01T00:00:00Z", "2024-01-01t01:02:03.5+01:00"],
+                &["2024-01-01", "2024-01-01T25:00:00Z"],
+            ),
+            (
+                "duration",
+                &["1h30m", "0", "-1.5s", "3 days", "22 ns"],
+                &["", "1", "h", "soon"],
+            ),
             ("email", &["a@b.c"], &["a", "@b", "a b@c"]),
             ("hexcolor", &["#fff", "00ff00"], &["#ff", "red"]),
             ("hostname", &["a.example.com", "localhost"], &["-a", "a..b", "a.1"]),
@@ -197,14 +215,20 @@ mod tests {
             ("password", &["", "x"], &[]),
             ("uri", &["https://x", "/a"], &["x", ""]),
             ("uuid", &["0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"], &["0f1e"]),
-            ("uuid4", &["0f1e2d3c-4b5a-4978-8796-a5b4c3d2e1f0"], &["0f1e2d3c-4b5a-3978-8796-a5b4c3d2e1f0"]),
+            (
+                "uuid4",
+                &["0f1e2d3c-4b5a-4978-8796-a5b4c3d2e1f0"],
+                &["0f1e2d3c-4b5a-3978-8796-a5b4c3d2e1f0"],
+            ),
             ("k8s-short-name", &["a-1"], &["A", "a.b"]),
             ("k8s-long-name", &["a.b"], &["a..b"]),
         ];
         for (name, good, bad) in rows {
             let format = Format::named(name).expect("the format is known");
-            good.iter().for_each(|text| assert!(format.admits(text), "{name} admits {text:?}"));
-            bad.iter().for_each(|text| assert!(!format.admits(text), "{name} rejects {text:?}"));
+            good.iter()
+                .for_each(|text| assert!(format.admits(text), "{name} admits {text:?}"));
+            bad.iter()
+                .for_each(|text| assert!(!format.admits(text), "{name} rejects {text:?}"));
         }
     }
 

@@ -46,7 +46,10 @@ pub struct SchemaError {
 
 impl SchemaError {
     fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        SchemaError { path: path.into(), message: message.into() }
+        SchemaError {
+            path: path.into(),
+            message: message.into(),
+        }
     }
 }
 
@@ -69,7 +72,11 @@ impl CrdSchema {
         let node = builder.inline(&with_object_meta(schema, true), false);
         let types = builder.finish(node).with_status(has_status).of_custom_resource();
         let scale = scale::Paths::read(&version["subresources"]["scale"]);
-        Ok(CrdSchema { root: Schema::read(schema, ROOT)?, types, scale })
+        Ok(CrdSchema {
+            root: Schema::read(schema, ROOT)?,
+            types,
+            scale,
+        })
     }
 
     /// Removes fields that the schema does not know and gives their paths.
@@ -121,12 +128,7 @@ impl CrdSchema {
     }
 
     /// What holds across fields: the paths of scale, uniqueness in lists, rules.
-    fn validate_invariants(
-        &self,
-        mut errors: Vec<FieldError>,
-        new: &Value,
-        old: Option<&Value>,
-    ) -> Vec<FieldError> {
+    fn validate_invariants(&self, mut errors: Vec<FieldError>, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new)));
         let was_unique = old.is_none_or(|old| unique::duplicates(&self.root, old).is_empty());
         if was_unique {
@@ -161,7 +163,9 @@ fn blocks_rules(error: &FieldError) -> bool {
 pub(crate) fn with_object_meta(schema: &Value, is_object_root: bool) -> Value {
     let mut full = schema.clone();
     if let Some(properties) = full["properties"].as_object_mut() {
-        properties.values_mut().for_each(|property| *property = with_object_meta(property, false));
+        properties
+            .values_mut()
+            .for_each(|property| *property = with_object_meta(property, false));
     }
     for key in ["items", "additionalProperties"] {
         if full[key].is_object() {

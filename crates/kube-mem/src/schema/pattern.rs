@@ -65,8 +65,12 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, accepted: &[&str], rejected: &[&str]) {
         let regex = compile(pattern).expect("the pattern compiles");
-        accepted.iter().for_each(|text| assert!(regex.is_match(text), "{pattern} should match {text:?}"));
-        rejected.iter().for_each(|text| assert!(!regex.is_match(text), "{pattern} should not match {text:?}"));
+        accepted
+            .iter()
+            .for_each(|text| assert!(regex.is_match(text), "{pattern} should match {text:?}"));
+        rejected
+            .iter()
+            .for_each(|text| assert!(!regex.is_match(text), "{pattern} should not match {text:?}"));
     }
 
     #[test]

@@ -8,7 +8,10 @@ const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Removes undeclared fields and gives their paths, sorted: `spec.items[0].colour`.
 pub(super) fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
-    let mut pruner = Pruner { path: Vec::new(), removed: Vec::new() };
+    let mut pruner = Pruner {
+        path: Vec::new(),
+        removed: Vec::new(),
+    };
     pruner.value(schema, object, true, schema.preserve_unknown);
     pruner.removed.sort();
     pruner.removed

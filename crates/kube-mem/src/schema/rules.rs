@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
-use kube_cel::KubeCelExt;
 use serde_json::{Map, Value};
 
 use super::SchemaError;
@@ -72,8 +72,14 @@ impl<'v> Old<'v> {
     /// The counterpart of something below, if it has one.
     fn below(self, value: &Value, old: Option<&'v Value>) -> Self {
         match old {
-            Some(old) => Old { value: Some(old), unchanged: old == value },
-            None => Old { value: None, unchanged: self.unchanged },
+            Some(old) => Old {
+                value: Some(old),
+                unchanged: old == value,
+            },
+            None => Old {
+                value: None,
+                unchanged: self.unchanged,
+            },
         }
     }
 }
@@ -89,8 +95,20 @@ pub(super) fn broken_rules(schema: &Schema, new: &Value, old: Option<&Value>) ->
         return Vec::new();
     }
     FUNCTIONS.with(|functions| {
-        let mut run = Run { functions, errors: Vec::new() };
-        run.value(schema, new, Old { value: old, unchanged: old == Some(new) }, "", true);
+        let mut run = Run {
+            functions,
+            errors: Vec::new(),
+        };
+        run.value(
+            schema,
+            new,
+            Old {
+                value: old,
+                unchanged: old == Some(new),
+            },
+            "",
+            true,
+        );
         run.errors
     })
 }
@@ -127,7 +145,11 @@ impl Run<'_> {
             let old = old.below(value, old.value.and_then(|old| old.get(key)));
             match (schema.properties.get(key), &schema.additional) {
                 (Some(below), _) => {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    let path = if path.is_empty() {
+                        key.clone()
+                    } else {
+                        format!("{path}.{key}")
+                    };
                     self.value(below, value, old, &path, below.embedded);
                 }
                 (None, Additional::Typed(below)) => {
@@ -165,7 +187,11 @@ impl Run<'_> {
                 Ok(_) => self.errors.push(broken(rule, scope, schema, value, path)),
                 Err(cause) => {
                     let shown = Value::from(schema.type_name());
-                    self.errors.push(complaint::invalid(place, &shown, &evaluation_error(&cause, &rule.message)));
+                    self.errors.push(complaint::invalid(
+                        place,
+                        &shown,
+                        &evaluation_error(&cause, &rule.message),
+                    ));
                 }
             }
         }
@@ -184,9 +210,11 @@ fn broken(rule: &Rule, scope: &Context<'_>, schema: &Schema, value: &Value, path
         Some("FieldValueRequired") => complaint::required(field, &detail),
         Some("FieldValueDuplicate") => complaint::duplicate(field, value),
         // Maps and lists are not repeated in the message.
-        _ if ["object", "array"].contains(&schema.type_name()) => {
-            FieldError { field, reason: Reason::Invalid, message: format!("Invalid value: {detail}") }
-        }
+        _ if ["object", "array"].contains(&schema.type_name()) => FieldError {
+            field,
+            reason: Reason::Invalid,
+            message: format!("Invalid value: {detail}"),
+        },
         _ => complaint::invalid(field, value, &detail),
     }
 }
@@ -200,7 +228,11 @@ fn message(rule: &Rule, scope: &Context<'_>) -> String {
             return text.to_owned();
         }
     }
-    if rule.has_message { rule.message.clone() } else { format!("failed rule: {}", rule.message) }
+    if rule.has_message {
+        rule.message.clone()
+    } else {
+        format!("failed rule: {}", rule.message)
+    }
 }
 
 /// The cause in the words of the real server's evaluator.

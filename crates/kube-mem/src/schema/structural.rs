@@ -115,12 +115,18 @@ fn read(schema: &Value, path: &str, place: Place) -> Result<Schema, SchemaError>
             return Err(SchemaError::new(format!("{path}.type"), message));
         }
         if types == ["array"] && !schema["items"].is_object() {
-            return Err(SchemaError::new(format!("{path}.items"), "Required value: must be specified"));
+            return Err(SchemaError::new(
+                format!("{path}.items"),
+                "Required value: must be specified",
+            ));
         }
     }
     let mut properties = BTreeMap::new();
     for (name, property) in object(&schema["properties"]) {
-        properties.insert(name.clone(), read(property, &format!("{path}.properties[{name}]"), place)?);
+        properties.insert(
+            name.clone(),
+            read(property, &format!("{path}.properties[{name}]"), place)?,
+        );
     }
     let additional = match &schema["additionalProperties"] {
         Value::Null => Additional::Undeclared,
@@ -134,10 +140,14 @@ fn read(schema: &Value, path: &str, place: Place) -> Result<Schema, SchemaError>
     };
     let rules = rules(schema, path)?;
     let checks = checks(schema, path)?;
-    let below = properties.values().chain(items.as_deref()).chain(&checks.all_of).chain(match &additional {
-        Additional::Typed(values) => Some(&**values),
-        _ => None,
-    });
+    let below = properties
+        .values()
+        .chain(items.as_deref())
+        .chain(&checks.all_of)
+        .chain(match &additional {
+            Additional::Typed(values) => Some(&**values),
+            _ => None,
+        });
     let has_rules = !rules.is_empty() || below.into_iter().any(|schema| schema.has_rules);
     let is_keyed_list = schema["x-kubernetes-list-type"].is_string();
     Ok(Schema {
@@ -169,7 +179,10 @@ fn checks(schema: &Value, path: &str) -> Result<Checks, SchemaError> {
     let count = |name: &str| schema[name].as_u64();
     let bound = |name: &str, exclusive: &str| {
         let limit = schema[name].as_f64()?;
-        Some(Bound { limit, exclusive: schema[exclusive] == Value::Bool(true) })
+        Some(Bound {
+            limit,
+            exclusive: schema[exclusive] == Value::Bool(true),
+        })
     };
     let branches = |name: &str| -> Result<Vec<Schema>, SchemaError> {
         list(&schema[name])
@@ -182,14 +195,17 @@ fn checks(schema: &Value, path: &str) -> Result<Checks, SchemaError> {
         None | Some("") => None,
         Some(text) => {
             let regex = pattern::compile(text).map_err(|cause| {
-                let message = format!("Invalid value: {text:?}: must be a valid regular expression, but isn't: {cause}");
+                let message =
+                    format!("Invalid value: {text:?}: must be a valid regular expression, but isn't: {cause}");
                 SchemaError::new(format!("{path}.pattern"), message)
             })?;
             Some((text.to_owned(), regex))
         }
     };
     Ok(Checks {
-        format: schema["format"].as_str().and_then(|name| Some((name.to_owned(), Format::named(name)?))),
+        format: schema["format"]
+            .as_str()
+            .and_then(|name| Some((name.to_owned(), Format::named(name)?))),
         min_length: count("minLength"),
         max_length: count("maxLength"),
         pattern,
@@ -201,13 +217,21 @@ fn checks(schema: &Value, path: &str) -> Result<Checks, SchemaError> {
         unique_items: schema["uniqueItems"] == Value::Bool(true),
         min_properties: count("minProperties"),
         max_properties: count("maxProperties"),
-        required: list(&schema["required"]).iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        required: list(&schema["required"])
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
         values: list(&schema["enum"]).to_vec(),
         all_of: branches("allOf")?,
         any_of: branches("anyOf")?,
         one_of: branches("oneOf")?,
         not: match &schema["not"] {
-            Value::Object(_) => Some(Box::new(read(&schema["not"], &format!("{path}.not"), Place::Condition)?)),
+            Value::Object(_) => Some(Box::new(read(
+                &schema["not"],
+                &format!("{path}.not"),
+                Place::Condition,
+            )?)),
             _ => None,
         },
     })

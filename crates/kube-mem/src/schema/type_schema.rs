@@ -245,7 +245,9 @@ impl<'a> Builder<'a> {
         let id = self.add(Node::default());
         self.named.insert(name.to_owned(), id);
         let node = match (self.resolve)(name) {
-            Some(_) if name == "io.k8s.apimachinery.pkg.api.resource.Quantity" => scalar(Scalar::Any, Meaning::Quantity),
+            Some(_) if name == "io.k8s.apimachinery.pkg.api.resource.Quantity" => {
+                scalar(Scalar::Any, Meaning::Quantity)
+            }
             Some(_) if name.ends_with(".IntOrString") => scalar(Scalar::Any, Meaning::IntOrString),
             Some(_) if name.ends_with(".v1.Time") => scalar(Scalar::Any, Meaning::Time),
             Some(_) if name.ends_with(".v1.MicroTime") => scalar(Scalar::Any, Meaning::MicroTime),

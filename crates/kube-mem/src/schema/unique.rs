@@ -38,7 +38,11 @@ fn walk(schema: &Schema, value: &Value, path: &str, found: &mut Vec<FieldError>)
 }
 
 fn child(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
 }
 
 fn in_list(schema: &Schema, items: &[Value], path: &str) -> Vec<FieldError> {
@@ -55,7 +59,12 @@ fn in_list(schema: &Schema, items: &[Value], path: &str) -> Vec<FieldError> {
         _ => return Vec::new(),
     };
     // A value that stands three times is reported once, at its second place.
-    let times_before = |at: usize| identities[..at].iter().filter(|other| **other == identities[at]).count();
+    let times_before = |at: usize| {
+        identities[..at]
+            .iter()
+            .filter(|other| **other == identities[at])
+            .count()
+    };
     (0..items.len())
         .filter(|&at| times_before(at) == 1)
         .map(|at| complaint::duplicate(format!("{path}[{at}]"), &identities[at]))
@@ -63,7 +72,9 @@ fn in_list(schema: &Schema, items: &[Value], path: &str) -> Vec<FieldError> {
 }
 
 fn identity(item: &Value, keys: &[String]) -> Value {
-    let present: Map<String, Value> =
-        keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone()))).collect();
+    let present: Map<String, Value> = keys
+        .iter()
+        .filter_map(|key| Some((key.clone(), item.get(key)?.clone())))
+        .collect();
     json!(present)
 }

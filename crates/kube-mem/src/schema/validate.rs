@@ -70,7 +70,11 @@ fn field(path: &str) -> String {
 }
 
 fn error(path: &str, reason: Reason, message: String) -> FieldError {
-    FieldError { field: field(path), reason, message }
+    FieldError {
+        field: field(path),
+        reason,
+        message,
+    }
 }
 
 fn invalid(path: &str, value: &Value, detail: &str) -> FieldError {
@@ -98,7 +102,11 @@ fn type_error(schema: &Schema, value: &Value, path: &str) -> Option<FieldError> 
         return None;
     }
     let detail = format!("{} must be of type {}: {found:?}", named(path), schema.types.join(","));
-    Some(error(path, Reason::TypeInvalid, format!("Invalid value: {found:?}: {detail}")))
+    Some(error(
+        path,
+        Reason::TypeInvalid,
+        format!("Invalid value: {found:?}: {detail}"),
+    ))
 }
 
 fn format_error(schema: &Schema, text: &str, path: &str) -> Option<FieldError> {
@@ -107,7 +115,11 @@ fn format_error(schema: &Schema, text: &str, path: &str) -> Option<FieldError> {
         return None;
     }
     let detail = format!("{} must be of type {name}: {text:?}", named(path));
-    Some(error(path, Reason::TypeInvalid, format!("Invalid value: {text:?}: {detail}")))
+    Some(error(
+        path,
+        Reason::TypeInvalid,
+        format!("Invalid value: {text:?}: {detail}"),
+    ))
 }
 
 fn enum_error(schema: &Schema, value: &Value, path: &str) -> Option<FieldError> {
@@ -131,12 +143,20 @@ fn string_error(schema: &Schema, text: &str, path: &str) -> Option<FieldError> {
         && length > max
     {
         let unit = if max == 1 { "byte" } else { "bytes" };
-        return Some(error(path, Reason::TooLong, format!("Too long: may not be more than {max} {unit}")));
+        return Some(error(
+            path,
+            Reason::TooLong,
+            format!("Too long: may not be more than {max} {unit}"),
+        ));
     }
     if let Some(min) = checks.min_length
         && length < min
     {
-        return Some(invalid(path, &text.into(), &format!("should be at least {min} chars long")));
+        return Some(invalid(
+            path,
+            &text.into(),
+            &format!("should be at least {min} chars long"),
+        ));
     }
     match &checks.pattern {
         Some((pattern, regex)) if !regex.is_match(text) => {
@@ -149,27 +169,51 @@ fn string_error(schema: &Schema, text: &str, path: &str) -> Option<FieldError> {
 fn number_errors(schema: &Schema, value: &Value, number: &serde_json::Number, path: &str) -> Vec<FieldError> {
     let checks = &schema.checks;
     let amount = number.as_f64().unwrap_or_default();
-    let shown = |limit: f64| if number.is_f64() || limit.fract() != 0.0 { go_float(limit) } else { format!("{limit:.0}") };
+    let shown = |limit: f64| {
+        if number.is_f64() || limit.fract() != 0.0 {
+            go_float(limit)
+        } else {
+            format!("{limit:.0}")
+        }
+    };
     let mut errors = Vec::new();
     // The real server rounds the factor for whole numbers and then stumbles over a factor below one.
-    if let Some(factor) = checks.multiple_of.map(|factor| if number.is_f64() { factor } else { factor.trunc() }) {
+    if let Some(factor) = checks
+        .multiple_of
+        .map(|factor| if number.is_f64() { factor } else { factor.trunc() })
+    {
         if factor <= 0.0 {
-            let detail = format!("factor MultipleOf declared for {path} must be positive: {}", shown(factor));
+            let detail = format!(
+                "factor MultipleOf declared for {path} must be positive: {}",
+                shown(factor)
+            );
             errors.push(complaint::invalid(field(path), &Value::from(0), &detail));
         } else if (amount / factor).fract() != 0.0 {
-            errors.push(invalid(path, value, &format!("should be a multiple of {}", shown(factor))));
+            errors.push(invalid(
+                path,
+                value,
+                &format!("should be a multiple of {}", shown(factor)),
+            ));
         }
     }
     if let Some(Bound { limit, exclusive }) = checks.minimum
         && (amount < limit || (exclusive && amount <= limit))
     {
-        let words = if exclusive { "greater than" } else { "greater than or equal to" };
+        let words = if exclusive {
+            "greater than"
+        } else {
+            "greater than or equal to"
+        };
         errors.push(invalid(path, value, &format!("should be {words} {}", shown(limit))));
     }
     if let Some(Bound { limit, exclusive }) = checks.maximum
         && (amount > limit || (exclusive && amount >= limit))
     {
-        let words = if exclusive { "less than" } else { "less than or equal to" };
+        let words = if exclusive {
+            "less than"
+        } else {
+            "less than or equal to"
+        };
         errors.push(invalid(path, value, &format!("should be {words} {}", shown(limit))));
     }
     errors
@@ -180,7 +224,9 @@ fn go_float(number: f64) -> String {
     if number != 0.0 && (number.abs() >= 1e21 || number.abs() < 1e-4) {
         let text = format!("{number:e}");
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+        let (sign, exponent) = exponent
+            .strip_prefix('-')
+            .map_or(('+', exponent), |exponent| ('-', exponent));
         return format!("{digits}e{sign}{exponent:0>2}");
     }
     number.to_string()
@@ -190,14 +236,23 @@ fn check_items(schema: &Schema, items: &[Value], old: Option<&Value>, path: &str
     let checks = &schema.checks;
     if let Some(below) = &schema.items {
         for (at, item) in items.iter().enumerate() {
-            found.merge(check(below, item, counterpart(schema, item, old), &format!("{path}[{at}]")));
+            found.merge(check(
+                below,
+                item,
+                counterpart(schema, item, old),
+                &format!("{path}[{at}]"),
+            ));
         }
     }
     let count = items.len() as u64;
     if let Some(min) = checks.min_items
         && count < min
     {
-        found.errors.push(invalid(path, &count.into(), &format!("should have at least {min} items")));
+        found.errors.push(invalid(
+            path,
+            &count.into(),
+            &format!("should have at least {min} items"),
+        ));
     }
     if let Some(max) = checks.max_items
         && count > max
@@ -205,31 +260,33 @@ fn check_items(schema: &Schema, items: &[Value], old: Option<&Value>, path: &str
         found.errors.push(too_many(path, count, max));
     }
     if checks.unique_items && items.iter().enumerate().any(|(at, item)| items[..at].contains(item)) {
-        found.errors.push(invalid(path, &"".into(), "shouldn't contain duplicates"));
+        found
+            .errors
+            .push(invalid(path, &"".into(), "shouldn't contain duplicates"));
     }
     found.matches += 1;
 }
 
 /// The item of the old list with the same keys. Items of other lists have no counterpart.
 pub(super) fn counterpart<'v>(schema: &Schema, item: &Value, old: Option<&'v Value>) -> Option<&'v Value> {
-    let Some(ListKind::Keyed(keys)) = &schema.list else { return None };
+    let Some(ListKind::Keyed(keys)) = &schema.list else {
+        return None;
+    };
     let is_same = |other: &&Value| keys.iter().all(|key| other.get(key) == item.get(key));
     old?.as_array()?.iter().find(is_same)
 }
 
-fn check_fields(
-    schema: &Schema,
-    fields: &Map<String, Value>,
-    old: Option<&Value>,
-    path: &str,
-    found: &mut Findings,
-) {
+fn check_fields(schema: &Schema, fields: &Map<String, Value>, old: Option<&Value>, path: &str, found: &mut Findings) {
     let checks = &schema.checks;
     let count = fields.len() as u64;
     if let Some(min) = checks.min_properties
         && count < min
     {
-        found.errors.push(invalid(path, &count.into(), &format!("should have at least {min} properties")));
+        found.errors.push(invalid(
+            path,
+            &count.into(),
+            &format!("should have at least {min} properties"),
+        ));
     }
     if let Some(max) = checks.max_properties
         && count > max
@@ -237,32 +294,46 @@ fn check_fields(
         found.errors.push(too_many(path, count, max));
     }
     for (key, value) in fields {
-        let place = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        let place = if path.is_empty() {
+            key.clone()
+        } else {
+            format!("{path}.{key}")
+        };
         let before = old.and_then(|old| old.get(key));
         match (schema.field(key), &schema.additional) {
             (Some(below), _) => found.merge(check(below, value, before, &place)),
             (None, Additional::Nothing) => {
                 let detail = format!("{path}.{key} in body is a forbidden property");
-                found.errors.push(complaint::invalid(field(path), &key.as_str().into(), &detail));
+                found
+                    .errors
+                    .push(complaint::invalid(field(path), &key.as_str().into(), &detail));
             }
             _ => {}
         }
     }
     for name in checks.required.iter().filter(|name| !fields.contains_key(*name)) {
-        found.errors.push(complaint::required(field(&format!("{path}.{name}")), ""));
+        found
+            .errors
+            .push(complaint::required(field(&format!("{path}.{name}")), ""));
     }
 }
 
 fn too_many(path: &str, count: u64, max: u64) -> FieldError {
     let unit = if max == 1 { "item" } else { "items" };
-    error(path, Reason::TooMany, format!("Too many: {count}: must have at most {max} {unit}"))
+    error(
+        path,
+        Reason::TooMany,
+        format!("Too many: {count}: must have at most {max} {unit}"),
+    )
 }
 
 /// `anyOf`, `oneOf`, `allOf` and `not`.
 fn alternatives(schema: &Schema, value: &Value, path: &str, found: &mut Findings) {
     let checks = &schema.checks;
     let complain = |found: &mut Findings, detail: &str| {
-        found.errors.push(complaint::invalid("<nil>", &"".into(), &format!("{path:?} {detail}")));
+        found
+            .errors
+            .push(complaint::invalid("<nil>", &"".into(), &format!("{path:?} {detail}")));
     };
     let judge = |branches: &[Schema]| -> (usize, Option<Findings>) {
         let mut valid = 0;
@@ -296,7 +367,11 @@ fn alternatives(schema: &Schema, value: &Value, path: &str, found: &mut Findings
             }
         }
     }
-    let results: Vec<Findings> = checks.all_of.iter().map(|branch| check(branch, value, None, path)).collect();
+    let results: Vec<Findings> = checks
+        .all_of
+        .iter()
+        .map(|branch| check(branch, value, None, path))
+        .collect();
     let valid = results.iter().filter(|result| result.errors.is_empty()).count();
     let total = results.len();
     results.into_iter().for_each(|result| found.merge(result));

@@ -16,7 +16,13 @@ pub(super) struct Printer {
 
 /// The columns and cells of a built-in kind, if it has its own.
 pub(super) fn printer(group: &str, kind: &str) -> Option<Printer> {
-    let printer = |columns, cells| Some(Printer { columns, cells, conditions: |_| None });
+    let printer = |columns, cells| {
+        Some(Printer {
+            columns,
+            cells,
+            conditions: |_| None,
+        })
+    };
     match (group, kind) {
         ("", "Pod") => Some(Printer {
             columns: "Name|Ready|Status|Restarts|Age|IP+|Node+|Nominated Node+|Readiness Gates+",
@@ -52,9 +58,10 @@ pub(super) fn printer(group: &str, kind: &str) -> Option<Printer> {
             "Name|Status|Volume|Capacity|Access Modes|StorageClass|VolumeAttributesClass|Age|VolumeMode+",
             storage::persistent_volume_claim,
         ),
-        ("apps", "Deployment") => {
-            printer("Name|Ready|Up-to-date|Available|Age|Containers+|Images+|Selector+", workloads::deployment)
-        }
+        ("apps", "Deployment") => printer(
+            "Name|Ready|Up-to-date|Available|Age|Containers+|Images+|Selector+",
+            workloads::deployment,
+        ),
         ("apps", "ReplicaSet") => printer(
             "Name|Desired:integer|Current:integer|Ready:integer|Age|Containers+|Images+|Selector+",
             workloads::replica_set,
@@ -65,12 +72,11 @@ pub(super) fn printer(group: &str, kind: &str) -> Option<Printer> {
              Containers+|Images+|Selector+",
             workloads::daemon_set,
         ),
-        ("apps", "ControllerRevision") => {
-            printer("Name|Controller|Revision|Age", workloads::controller_revision)
-        }
-        ("batch", "Job") => {
-            printer("Name|Status|Completions|Duration|Age|Containers+|Images+|Selector+", workloads::job)
-        }
+        ("apps", "ControllerRevision") => printer("Name|Controller|Revision|Age", workloads::controller_revision),
+        ("batch", "Job") => printer(
+            "Name|Status|Completions|Duration|Age|Containers+|Images+|Selector+",
+            workloads::job,
+        ),
         ("batch", "CronJob") => printer(
             "Name|Schedule|Timezone|Suspend:boolean|Active:integer|Last Schedule|Age|Containers+|Images+|Selector+",
             workloads::cron_job,
@@ -85,9 +91,7 @@ pub(super) fn printer(group: &str, kind: &str) -> Option<Printer> {
             printer("Name|Role|Age|Users+|Groups+|ServiceAccounts+", core::role_binding)
         }
         ("coordination.k8s.io", "Lease") => printer("Name|Holder|Age", core::lease),
-        ("discovery.k8s.io", "EndpointSlice") => {
-            printer("Name|AddressType|Ports|Endpoints|Age", core::endpoint_slice)
-        }
+        ("discovery.k8s.io", "EndpointSlice") => printer("Name|AddressType|Ports|Endpoints|Age", core::endpoint_slice),
         ("scheduling.k8s.io", "PriorityClass") => printer(
             "Name|Value:integer|Global-Default:boolean|Age|PreemptionPolicy",
             core::priority_class,
@@ -97,12 +101,11 @@ pub(super) fn printer(group: &str, kind: &str) -> Option<Printer> {
             "Name|Provisioner|ReclaimPolicy|VolumeBindingMode|AllowVolumeExpansion|Age",
             storage::storage_class,
         ),
-        ("storage.k8s.io", "VolumeAttributesClass") => {
-            printer("Name|DriverName|Age", storage::volume_attributes_class)
-        }
-        ("storage.k8s.io", "VolumeAttachment") => {
-            printer("Name|Attacher:name|PV|Node|Attached:boolean|Age", storage::volume_attachment)
-        }
+        ("storage.k8s.io", "VolumeAttributesClass") => printer("Name|DriverName|Age", storage::volume_attributes_class),
+        ("storage.k8s.io", "VolumeAttachment") => printer(
+            "Name|Attacher:name|PV|Node|Attached:boolean|Age",
+            storage::volume_attachment,
+        ),
         ("storage.k8s.io", "CSINode") => printer("Name|Drivers:integer|Age", storage::csi_node),
         ("storage.k8s.io", "CSIDriver") => printer(
             "Name|AttachRequired:boolean|PodInfoOnMount:boolean|StorageCapacity:boolean|TokenRequests|\
@@ -130,7 +133,11 @@ pub(super) fn parse(columns: &str) -> impl Iterator<Item = Column<'_>> {
     columns.split('|').map(|column| {
         let (name, kind) = column.split_once(':').unwrap_or((column, "string"));
         let bare = name.trim_end_matches('+');
-        Column { name: bare, kind, wide: bare.len() < name.len() }
+        Column {
+            name: bare,
+            kind,
+            wide: bare.len() < name.len(),
+        }
     })
 }
 
@@ -139,7 +146,13 @@ impl Column<'_> {
         // The cell that names the object is marked, and so is one that names another.
         let is_name = self.name == "Name" || self.kind == "name";
         let kind = if self.kind == "name" { "string" } else { self.kind };
-        definition(self.name, kind, if is_name { "name" } else { "" }, "", i64::from(self.wide))
+        definition(
+            self.name,
+            kind,
+            if is_name { "name" } else { "" },
+            "",
+            i64::from(self.wide),
+        )
     }
 }
 

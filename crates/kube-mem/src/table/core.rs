@@ -3,9 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::show::{
-    age, few, flag, int, is_deleting, labels, list, name, selector_or_none, since, text, text_or,
-};
+use super::show::{age, few, flag, int, is_deleting, labels, list, name, selector_or_none, since, text, text_or};
 
 pub(super) fn name_and_age(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![name(object), age(object, now)]
@@ -13,7 +11,9 @@ pub(super) fn name_and_age(object: &Value, now: Timestamp) -> Vec<Value> {
 
 pub(super) fn node(object: &Value, now: Timestamp) -> Vec<Value> {
     let status = &object["status"];
-    let ready = list(&status["conditions"]).iter().find(|condition| condition["type"] == "Ready");
+    let ready = list(&status["conditions"])
+        .iter()
+        .find(|condition| condition["type"] == "Ready");
     let mut state = match ready {
         Some(ready) if ready["status"] == "True" => "Ready".to_owned(),
         Some(_) => "NotReady".to_owned(),
@@ -23,7 +23,9 @@ pub(super) fn node(object: &Value, now: Timestamp) -> Vec<Value> {
         state += ",SchedulingDisabled";
     }
     let address = |kind: &str| -> Value {
-        let found = list(&status["addresses"]).iter().find(|address| address["type"] == kind);
+        let found = list(&status["addresses"])
+            .iter()
+            .find(|address| address["type"] == kind);
         found.map_or_else(|| "<none>".into(), |address| address["address"].clone())
     };
     let info = &status["nodeInfo"];
@@ -52,7 +54,11 @@ fn roles(node: &Value) -> String {
     }
     roles.sort_unstable();
     roles.dedup();
-    if roles.is_empty() { "<none>".into() } else { roles.join(",") }
+    if roles.is_empty() {
+        "<none>".into()
+    } else {
+        roles.join(",")
+    }
 }
 
 pub(super) fn namespace(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -64,7 +70,12 @@ fn size(map: &Value) -> usize {
 }
 
 pub(super) fn secret(object: &Value, now: Timestamp) -> Vec<Value> {
-    vec![name(object), text(&object["type"]).into(), size(&object["data"]).into(), age(object, now)]
+    vec![
+        name(object),
+        text(&object["type"]).into(),
+        size(&object["data"]).into(),
+        age(object, now),
+    ]
 }
 
 pub(super) fn config_map(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -96,7 +107,11 @@ pub(super) fn service(object: &Value, now: Timestamp) -> Vec<Value> {
             }
         })
         .collect();
-    let ports = if ports.is_empty() { "<none>".to_owned() } else { ports.join(",") };
+    let ports = if ports.is_empty() {
+        "<none>".to_owned()
+    } else {
+        ports.join(",")
+    };
     vec![
         name(object),
         text(&spec["type"]).into(),
@@ -112,13 +127,21 @@ fn external_address(service: &Value) -> String {
     let spec = &service["spec"];
     let external = list(&spec["externalIPs"]).iter().map(|ip| text(ip).to_owned());
     let joined = |addresses: Vec<String>, none: &str| {
-        if addresses.is_empty() { none.to_owned() } else { addresses.join(",") }
+        if addresses.is_empty() {
+            none.to_owned()
+        } else {
+            addresses.join(",")
+        }
     };
     match text(&spec["type"]) {
         "ClusterIP" | "NodePort" => joined(external.collect(), "<none>"),
-        "LoadBalancer" => {
-            joined(load_balancer(&service["status"]["loadBalancer"]).into_iter().chain(external).collect(), "<pending>")
-        }
+        "LoadBalancer" => joined(
+            load_balancer(&service["status"]["loadBalancer"])
+                .into_iter()
+                .chain(external)
+                .collect(),
+            "<pending>",
+        ),
         "ExternalName" => text(&spec["externalName"]).to_owned(),
         _ => "<unknown>".to_owned(),
     }
@@ -126,7 +149,11 @@ fn external_address(service: &Value) -> String {
 
 fn load_balancer(status: &Value) -> Vec<String> {
     let address = |ingress: &Value| text_or(&ingress["ip"], text(&ingress["hostname"])).to_owned();
-    let mut addresses: Vec<String> = list(&status["ingress"]).iter().map(address).filter(|a| !a.is_empty()).collect();
+    let mut addresses: Vec<String> = list(&status["ingress"])
+        .iter()
+        .map(address)
+        .filter(|a| !a.is_empty())
+        .collect();
     addresses.sort_unstable();
     addresses.dedup();
     addresses
@@ -136,7 +163,9 @@ pub(super) fn endpoints(object: &Value, now: Timestamp) -> Vec<Value> {
     let subsets = list(&object["subsets"]);
     let mut found: Vec<String> = Vec::new();
     for subset in subsets {
-        let addresses = list(&subset["addresses"]).iter().map(|address| text(&address["ip"]).to_owned());
+        let addresses = list(&subset["addresses"])
+            .iter()
+            .map(|address| text(&address["ip"]).to_owned());
         let ports = list(&subset["ports"]);
         if ports.is_empty() {
             found.extend(addresses.clone());
@@ -144,16 +173,30 @@ pub(super) fn endpoints(object: &Value, now: Timestamp) -> Vec<Value> {
         for port in ports {
             let port = int(&port["port"]);
             found.extend(addresses.clone().map(|ip| {
-                if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") }
+                if ip.contains(':') {
+                    format!("[{ip}]:{port}")
+                } else {
+                    format!("{ip}:{port}")
+                }
             }));
         }
     }
-    let shown = if subsets.is_empty() { "<none>".to_owned() } else { few(&found, 3) };
+    let shown = if subsets.is_empty() {
+        "<none>".to_owned()
+    } else {
+        few(&found, 3)
+    };
     vec![name(object), shown.into(), age(object, now)]
 }
 
 pub(super) fn endpoint_slice(object: &Value, now: Timestamp) -> Vec<Value> {
-    let or_unset = |words: Vec<String>| if words.is_empty() { "<unset>".to_owned() } else { few(&words, 3) };
+    let or_unset = |words: Vec<String>| {
+        if words.is_empty() {
+            "<unset>".to_owned()
+        } else {
+            few(&words, 3)
+        }
+    };
     let port = |port: &Value| match port["port"].as_i64() {
         Some(number) => number.to_string(),
         None => text_or(&port["name"], "*").to_owned(),
@@ -177,13 +220,21 @@ pub(super) fn event(object: &Value, now: Timestamp) -> Vec<Value> {
     // Both groups serve the same events under different names for the same fields.
     let either = |old: &str, new: &str| -> Value {
         let old = &object[old];
-        if old.is_null() { object[new].clone() } else { old.clone() }
+        if old.is_null() {
+            object[new].clone()
+        } else {
+            old.clone()
+        }
     };
     let (first, last) = (
         either("firstTimestamp", "deprecatedFirstTimestamp"),
         either("lastTimestamp", "deprecatedLastTimestamp"),
     );
-    let first_seen = if first.is_string() { since(&first, now) } else { since(&object["eventTime"], now) };
+    let first_seen = if first.is_string() {
+        since(&first, now)
+    } else {
+        since(&object["eventTime"], now)
+    };
     let series = &object["series"];
     let last_seen = match () {
         () if series.is_object() => since(&series["lastObservedTime"], now),
@@ -224,12 +275,19 @@ pub(super) fn event(object: &Value, now: Timestamp) -> Vec<Value> {
 pub(super) fn ingress(object: &Value, now: Timestamp) -> Vec<Value> {
     let spec = &object["spec"];
     let rules = list(&spec["rules"]);
-    let hosts: Vec<String> =
-        rules.iter().map(|rule| text(&rule["host"]).to_owned()).filter(|host| !host.is_empty()).collect();
+    let hosts: Vec<String> = rules
+        .iter()
+        .map(|rule| text(&rule["host"]).to_owned())
+        .filter(|host| !host.is_empty())
+        .collect();
     vec![
         name(object),
         text_or(&spec["ingressClassName"], "<none>").into(),
-        if hosts.is_empty() { "*".into() } else { few(&hosts, 3).into() },
+        if hosts.is_empty() {
+            "*".into()
+        } else {
+            few(&hosts, 3).into()
+        },
         load_balancer(&object["status"]["loadBalancer"]).join(",").into(),
         if list(&spec["tls"]).is_empty() { "80" } else { "80, 443" }.into(),
         age(object, now),
@@ -237,7 +295,11 @@ pub(super) fn ingress(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 pub(super) fn network_policy(object: &Value, now: Timestamp) -> Vec<Value> {
-    vec![name(object), selector_or_none(&object["spec"]["podSelector"]).into(), age(object, now)]
+    vec![
+        name(object),
+        selector_or_none(&object["spec"]["podSelector"]).into(),
+        age(object, now),
+    ]
 }
 
 pub(super) fn role_binding(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -266,7 +328,11 @@ pub(super) fn role_binding(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 pub(super) fn lease(object: &Value, now: Timestamp) -> Vec<Value> {
-    vec![name(object), text(&object["spec"]["holderIdentity"]).into(), age(object, now)]
+    vec![
+        name(object),
+        text(&object["spec"]["holderIdentity"]).into(),
+        age(object, now),
+    ]
 }
 
 pub(super) fn priority_class(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -292,7 +358,11 @@ pub(super) fn resource_claim(object: &Value, now: Timestamp) -> Vec<Value> {
         ("allocated", is_allocated),
         ("reserved", is_allocated && !list(&status["reservedFor"]).is_empty()),
     ];
-    let states: Vec<&str> = states.into_iter().filter(|(_, holds)| *holds).map(|(state, _)| state).collect();
+    let states: Vec<&str> = states
+        .into_iter()
+        .filter(|(_, holds)| *holds)
+        .map(|(state, _)| state)
+        .collect();
     vec![name(object), states.join(",").into(), age(object, now)]
 }
 

@@ -29,7 +29,13 @@ impl<'a> CustomColumns<'a> {
     pub(super) fn definitions(&self) -> Value {
         let name = definition("Name", "string", "name", "", 0);
         let own = self.0.iter().map(|column| {
-            definition(column.name, column.kind, column.format, &column.description, column.priority)
+            definition(
+                column.name,
+                column.kind,
+                column.format,
+                &column.description,
+                column.priority,
+            )
         });
         let default = self.0.is_empty().then(|| definition("Age", "date", "", "", 0));
         [name].into_iter().chain(own).chain(default).collect()
@@ -66,9 +72,10 @@ impl<'a> CustomColumn<'a> {
             (_, None | Some(Value::Null)) => Value::Null,
             ("string", Some(Value::String(text))) => text.clone().into(),
             ("string", Some(other)) => other.to_string().into(),
-            ("integer", Some(number @ Value::Number(_))) => {
-                number.as_i64().or_else(|| number.as_f64().map(|number| number as i64)).into()
-            }
+            ("integer", Some(number @ Value::Number(_))) => number
+                .as_i64()
+                .or_else(|| number.as_f64().map(|number| number as i64))
+                .into(),
             ("number", Some(number @ Value::Number(_))) => number.as_f64().into(),
             ("boolean", Some(Value::Bool(flag))) => (*flag).into(),
             ("date", Some(time @ Value::String(_))) => match since(time, now).as_str() {

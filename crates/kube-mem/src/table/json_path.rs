@@ -17,7 +17,11 @@ enum Step {
 
 impl JsonPath {
     pub(super) fn parse(text: &str) -> Option<JsonPath> {
-        let mut rest = text.trim().trim_start_matches('{').trim_end_matches('}').trim_start_matches('$');
+        let mut rest = text
+            .trim()
+            .trim_start_matches('{')
+            .trim_end_matches('}')
+            .trim_start_matches('$');
         let mut steps = Vec::new();
         while !rest.is_empty() {
             if let Some(bracket) = rest.strip_prefix('[') {
@@ -35,7 +39,9 @@ impl JsonPath {
 
     /// All values that the path leads to.
     pub(super) fn find<'v>(&self, root: &'v Value) -> Vec<&'v Value> {
-        self.0.iter().fold(vec![root], |found, step| found.into_iter().flat_map(|value| step.take(value)).collect())
+        self.0.iter().fold(vec![root], |found, step| {
+            found.into_iter().flat_map(|value| step.take(value)).collect()
+        })
     }
 }
 
@@ -44,15 +50,24 @@ impl Step {
         match (self, value) {
             (Step::Field(name), value) => value.get(name).into_iter().collect(),
             (Step::Index(at), Value::Array(items)) => {
-                let at = if *at < 0 { *at + i64::try_from(items.len()).unwrap_or(0) } else { *at };
-                usize::try_from(at).ok().and_then(|at| items.get(at)).into_iter().collect()
+                let at = if *at < 0 {
+                    *at + i64::try_from(items.len()).unwrap_or(0)
+                } else {
+                    *at
+                };
+                usize::try_from(at)
+                    .ok()
+                    .and_then(|at| items.get(at))
+                    .into_iter()
+                    .collect()
             }
             (Step::All, Value::Array(items)) => items.iter().collect(),
             (Step::All, Value::Object(fields)) => fields.values().collect(),
             (Step::Where(path, wanted), Value::Array(items)) => {
                 let holds = |item: &&Value| {
                     let found = path.iter().try_fold(*item, |value, name| value.get(name));
-                    found.is_some_and(|found| found.as_str().map_or_else(|| found.to_string(), str::to_owned) == *wanted)
+                    found
+                        .is_some_and(|found| found.as_str().map_or_else(|| found.to_string(), str::to_owned) == *wanted)
                 };
                 items.iter().filter(holds).collect()
             }
@@ -94,7 +109,10 @@ fn bracketed(content: &str) -> Option<Step> {
             Step::Field(name) => Some(name),
             _ => None,
         });
-        return Some(Step::Where(names.collect::<Option<_>>()?, unquoted(wanted).unwrap_or_else(|| wanted.to_owned())));
+        return Some(Step::Where(
+            names.collect::<Option<_>>()?,
+            unquoted(wanted).unwrap_or_else(|| wanted.to_owned()),
+        ));
     }
     content.parse().ok().map(Step::Index)
 }
@@ -137,8 +155,14 @@ mod tests {
         });
         let rows = [
             (".spec.replicas", json!([3])),
-            (r".metadata.labels.node\.kubernetes\.io/instance-type", json!(["m5.large"])),
-            (".metadata.labels['node.kubernetes.io/instance-type']", json!(["m5.large"])),
+            (
+                r".metadata.labels.node\.kubernetes\.io/instance-type",
+                json!(["m5.large"]),
+            ),
+            (
+                ".metadata.labels['node.kubernetes.io/instance-type']",
+                json!(["m5.large"]),
+            ),
             (r#".status.conditions[?(@.type=="Ready")].status"#, json!(["False"])),
             (".status.conditions[?(@.type == 'Ready')].status", json!(["False"])),
             (".status.conditions[*].type", json!(["Launched", "Ready"])),

@@ -59,7 +59,9 @@ pub fn accepts(accept: &str) -> Option<&'static str> {
     if !has("as=Table") || !has("g=meta.k8s.io") {
         return None;
     }
-    ["v1", "v1beta1"].into_iter().find(|version| has(&format!("v={version}")))
+    ["v1", "v1beta1"]
+        .into_iter()
+        .find(|version| has(&format!("v={version}")))
 }
 
 /// A `Table` of `objects`, one row each. `metadata` is the list's own (resource version, continue, remaining count), or

@@ -39,7 +39,10 @@ fn readiness_gates(pod: &Value) -> String {
     if gates.is_empty() {
         return "<none>".into();
     }
-    let open = gates.iter().filter(|gate| has_condition(pod, text(&gate["conditionType"]))).count();
+    let open = gates
+        .iter()
+        .filter(|gate| has_condition(pod, text(&gate["conditionType"])))
+        .count();
     format!("{open}/{}", gates.len())
 }
 
@@ -54,7 +57,10 @@ struct Summary {
 impl Summary {
     fn of(pod: &Value) -> Summary {
         let (spec, status) = (&pod["spec"], &pod["status"]);
-        let sidecars = list(&spec["initContainers"]).iter().filter(|container| is_sidecar(container)).count();
+        let sidecars = list(&spec["initContainers"])
+            .iter()
+            .filter(|container| is_sidecar(container))
+            .count();
         let gated = list(&status["conditions"])
             .iter()
             .any(|condition| condition["type"] == "PodScheduled" && condition["reason"] == "SchedulingGated");
@@ -94,10 +100,18 @@ impl Summary {
     /// Restarts of the sidecars alone, or nothing while the pod is still initialising.
     fn read_init_containers(&mut self, pod: &Value) -> Option<(i64, Option<String>)> {
         let declared = list(&pod["spec"]["initContainers"]);
-        let mut sidecars = Summary { ready: 0, total: 0, restarts: 0, last_restart: None, reason: String::new() };
+        let mut sidecars = Summary {
+            ready: 0,
+            total: 0,
+            restarts: 0,
+            last_restart: None,
+            reason: String::new(),
+        };
         for (at, container) in list(&pod["status"]["initContainerStatuses"]).iter().enumerate() {
             self.count_restarts(container);
-            let is_sidecar = declared.iter().any(|other| other["name"] == container["name"] && is_sidecar(other));
+            let is_sidecar = declared
+                .iter()
+                .any(|other| other["name"] == container["name"] && is_sidecar(other));
             if is_sidecar {
                 sidecars.count_restarts(container);
             }

@@ -73,9 +73,17 @@ pub(super) fn duration(seconds: i64) -> String {
 
 /// `a=1,b=2` in the order of the keys.
 pub(super) fn labels(map: &Value) -> String {
-    let pairs: Vec<String> =
-        map.as_object().into_iter().flat_map(Map::iter).map(|(key, value)| format!("{key}={}", text(value))).collect();
-    if pairs.is_empty() { "<none>".into() } else { pairs.join(",") }
+    let pairs: Vec<String> = map
+        .as_object()
+        .into_iter()
+        .flat_map(Map::iter)
+        .map(|(key, value)| format!("{key}={}", text(value)))
+        .collect();
+    if pairs.is_empty() {
+        "<none>".into()
+    } else {
+        pairs.join(",")
+    }
 }
 
 /// A label selector in the syntax of `kubectl -l`; empty if it selects everything.
@@ -109,7 +117,10 @@ pub(super) fn selector_or_none(value: &Value) -> String {
 /// The names and the images of a pod template's containers.
 pub(super) fn containers(template: &Value) -> [Value; 2] {
     let join = |field: &str| -> Value {
-        let words: Vec<&str> = list(&template["spec"]["containers"]).iter().map(|container| text(&container[field])).collect();
+        let words: Vec<&str> = list(&template["spec"]["containers"])
+            .iter()
+            .map(|container| text(&container[field]))
+            .collect();
         words.join(",").into()
     };
     [join("name"), join("image")]
@@ -126,7 +137,9 @@ pub(super) fn few(words: &[String], most: usize) -> String {
 
 /// Whether a condition of this type is there and true.
 pub(super) fn has_condition(object: &Value, kind: &str) -> bool {
-    let condition = list(&object["status"]["conditions"]).iter().find(|condition| condition["type"] == kind);
+    let condition = list(&object["status"]["conditions"])
+        .iter()
+        .find(|condition| condition["type"] == kind);
     condition.is_some_and(|condition| condition["status"] == "True")
 }
 

@@ -8,13 +8,22 @@ use super::show::{age, flag, is_deleting, list, name, text, text_or};
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 fn phase(object: &Value) -> Value {
-    if is_deleting(object) { "Terminating".into() } else { text(&object["status"]["phase"]).into() }
+    if is_deleting(object) {
+        "Terminating".into()
+    } else {
+        text(&object["status"]["phase"]).into()
+    }
 }
 
 /// The class by the annotation that came before the field, or by the field.
 fn class(object: &Value) -> Value {
     let annotation = &object["metadata"]["annotations"][CLASS_ANNOTATION];
-    text(if annotation.is_string() { annotation } else { &object["spec"]["storageClassName"] }).into()
+    text(if annotation.is_string() {
+        annotation
+    } else {
+        &object["spec"]["storageClassName"]
+    })
+    .into()
 }
 
 /// `RWO,ROX`: each mode once, in a fixed order.
@@ -26,7 +35,11 @@ fn access_modes(modes: &Value) -> Value {
         ("ReadWriteOncePod", "RWOP"),
     ];
     let has = |mode: &str| list(modes).iter().any(|other| other == mode);
-    let found: Vec<&str> = short.into_iter().filter(|(mode, _)| has(mode)).map(|(_, short)| short).collect();
+    let found: Vec<&str> = short
+        .into_iter()
+        .filter(|(mode, _)| has(mode))
+        .map(|(_, short)| short)
+        .collect();
     found.join(",").into()
 }
 
@@ -59,8 +72,16 @@ pub(super) fn persistent_volume_claim(object: &Value, now: Timestamp) -> Vec<Val
         name(object),
         phase(object),
         text(&spec["volumeName"]).into(),
-        if is_bound { text_or(&status["capacity"]["storage"], "0").into() } else { "".into() },
-        if is_bound { access_modes(&status["accessModes"]) } else { "".into() },
+        if is_bound {
+            text_or(&status["capacity"]["storage"], "0").into()
+        } else {
+            "".into()
+        },
+        if is_bound {
+            access_modes(&status["accessModes"])
+        } else {
+            "".into()
+        },
         class(object),
         text_or(&spec["volumeAttributesClassName"], "<unset>").into(),
         age(object, now),
@@ -70,10 +91,17 @@ pub(super) fn persistent_volume_claim(object: &Value, now: Timestamp) -> Vec<Val
 
 pub(super) fn storage_class(object: &Value, now: Timestamp) -> Vec<Value> {
     let annotations = &object["metadata"]["annotations"];
-    let is_default = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"]
-        .iter()
-        .any(|key| annotations[*key] == "true");
-    let shown = if is_default { format!("{} (default)", text(&name(object))).into() } else { name(object) };
+    let is_default = [
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    ]
+    .iter()
+    .any(|key| annotations[*key] == "true");
+    let shown = if is_default {
+        format!("{} (default)", text(&name(object))).into()
+    } else {
+        name(object)
+    };
     vec![
         shown,
         text(&object["provisioner"]).into(),
@@ -101,7 +129,11 @@ pub(super) fn volume_attachment(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 pub(super) fn csi_node(object: &Value, now: Timestamp) -> Vec<Value> {
-    vec![name(object), list(&object["spec"]["drivers"]).len().into(), age(object, now)]
+    vec![
+        name(object),
+        list(&object["spec"]["drivers"]).len().into(),
+        age(object, now),
+    ]
 }
 
 pub(super) fn csi_driver(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -121,11 +153,19 @@ pub(super) fn csi_driver(object: &Value, now: Timestamp) -> Vec<Value> {
         flag(&spec["storageCapacity"]).into(),
         tokens.into(),
         flag(&spec["requiresRepublish"]).into(),
-        if modes.is_empty() { "<none>".into() } else { modes.into() },
+        if modes.is_empty() {
+            "<none>".into()
+        } else {
+            modes.into()
+        },
         age(object, now),
     ]
 }
 
 pub(super) fn csi_storage_capacity(object: &Value, _: Timestamp) -> Vec<Value> {
-    vec![name(object), text(&object["storageClassName"]).into(), text_or(&object["capacity"], "<unset>").into()]
+    vec![
+        name(object),
+        text(&object["storageClassName"]).into(),
+        text_or(&object["capacity"], "<unset>").into(),
+    ]
 }

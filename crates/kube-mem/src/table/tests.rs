@@ -11,12 +11,20 @@ fn now() -> Timestamp {
 }
 
 fn options() -> TableOptions {
-    TableOptions { include: IncludeObject::Metadata, headers: true, version: "v1", now: now() }
+    TableOptions {
+        include: IncludeObject::Metadata,
+        headers: true,
+        version: "v1",
+        now: now(),
+    }
 }
 
 #[track_caller]
 fn cells(kind: &str, mut object: Value) -> Vec<Value> {
-    let ty = builtin_types().iter().find(|ty| ty.kind == kind).expect("the kind is built in");
+    let ty = builtin_types()
+        .iter()
+        .find(|ty| ty.kind == kind)
+        .expect("the kind is built in");
     object["metadata"]["name"] = "x".into();
     object["metadata"]["creationTimestamp"] = "2024-01-01T00:55:00Z".into();
     let table = render(ty, &[&object], &json!({}), &options());
@@ -45,11 +53,18 @@ fn a_pod_is_told_in_one_word() {
     let running = json!({"ready": true, "restartCount": 0, "state": {"running": {}}});
     let rows = [
         (two.clone(), json!({"phase": "Pending"}), ("0/2", "Pending", "0")),
-        (two.clone(), state(running.clone(), running.clone()), ("2/2", "Running", "0")),
         (
             two.clone(),
-            state(json!({"restartCount": 2, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
-                "lastState": {"terminated": {"finishedAt": "2024-01-01T00:59:00Z"}}}), running.clone()),
+            state(running.clone(), running.clone()),
+            ("2/2", "Running", "0"),
+        ),
+        (
+            two.clone(),
+            state(
+                json!({"restartCount": 2, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                "lastState": {"terminated": {"finishedAt": "2024-01-01T00:59:00Z"}}}),
+                running.clone(),
+            ),
             ("1/2", "CrashLoopBackOff", "2 (60s ago)"),
         ),
         (
@@ -75,7 +90,11 @@ fn a_pod_is_told_in_one_word() {
         ),
     ];
     for (spec, status, (ready, word, restarts)) in rows {
-        assert_eq!(pod_state(spec, status.clone()), (ready.into(), word.into(), restarts.into()), "{status}");
+        assert_eq!(
+            pod_state(spec, status.clone()),
+            (ready.into(), word.into(), restarts.into()),
+            "{status}"
+        );
     }
 }
 
@@ -90,7 +109,15 @@ fn a_node_shows_readiness_cordon_and_roles() {
             "nodeInfo": {"kubeletVersion": "v1.35.0"},
         },
     });
-    let expected = ["x", "Ready,SchedulingDisabled", "infra,worker", "5m", "v1.35.0", "10.0.0.1", "<none>"];
+    let expected = [
+        "x",
+        "Ready,SchedulingDisabled",
+        "infra,worker",
+        "5m",
+        "v1.35.0",
+        "10.0.0.1",
+        "<none>",
+    ];
     assert_eq!(cells("Node", node)[..7], expected.map(Value::from));
 }
 
@@ -102,11 +129,24 @@ fn workloads_show_counts_and_selectors() {
         "spec": {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": template},
         "status": {"readyReplicas": 1, "updatedReplicas": 2},
     });
-    assert_eq!(cells("Deployment", deployment), [
-        json!("x"), json!("1/3"), json!(2), json!(0), json!("5m"), json!("m"), json!("i"), json!("a=b"),
-    ]);
+    assert_eq!(
+        cells("Deployment", deployment),
+        [
+            json!("x"),
+            json!("1/3"),
+            json!(2),
+            json!(0),
+            json!("5m"),
+            json!("m"),
+            json!("i"),
+            json!("a=b"),
+        ]
+    );
     let budget = json!({"metadata": {}, "spec": {"minAvailable": "50%"}, "status": {"disruptionsAllowed": 1}});
-    assert_eq!(cells("PodDisruptionBudget", budget)[1..4], [json!("50%"), json!("N/A"), json!(1)]);
+    assert_eq!(
+        cells("PodDisruptionBudget", budget)[1..4],
+        [json!("50%"), json!("N/A"), json!(1)]
+    );
 }
 
 #[test]
@@ -116,7 +156,16 @@ fn an_event_names_its_object_and_its_source() {
         "involvedObject": {"kind": "NodeClaim", "name": "c"},
         "eventTime": "2024-01-01T00:59:00.000000Z", "reportingComponent": "karpenter", "reportingInstance": "k-0",
     });
-    let expected = ["60s", "Normal", "Launched", "nodeclaim/c", "", "karpenter, k-0", "done", "60s"];
+    let expected = [
+        "60s",
+        "Normal",
+        "Launched",
+        "nodeclaim/c",
+        "",
+        "karpenter, k-0",
+        "done",
+        "60s",
+    ];
     assert_eq!(cells("Event", event)[..8], expected.map(Value::from));
 }
 
@@ -124,7 +173,18 @@ fn an_event_names_its_object_and_its_source() {
 fn a_watch_repeats_no_headers_and_a_row_carries_what_was_asked_for() {
     let ty = &builtin_types()[0];
     let object = json!({"metadata": {"name": "x"}, "data": {"a": "b"}});
-    let render = |include, headers| render(ty, &[&object], &json!({}), &TableOptions { include, headers, ..options() });
+    let render = |include, headers| {
+        render(
+            ty,
+            &[&object],
+            &json!({}),
+            &TableOptions {
+                include,
+                headers,
+                ..options()
+            },
+        )
+    };
     let first = render(IncludeObject::Metadata, true);
     assert_eq!(first["rows"][0]["object"]["kind"], "PartialObjectMetadata");
     assert_eq!(first["rows"][0]["object"].get("data"), None);

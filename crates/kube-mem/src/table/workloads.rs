@@ -116,7 +116,11 @@ fn job_duration(status: &Value, now: Timestamp) -> String {
 pub(super) fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let last = &status["lastScheduleTime"];
-    let last = if last.is_string() { since(last, now) } else { "<none>".into() };
+    let last = if last.is_string() {
+        since(last, now)
+    } else {
+        "<none>".into()
+    };
     let template = &spec["jobTemplate"]["spec"];
     let [names, images] = containers(&template["template"]);
     vec![
@@ -154,15 +158,26 @@ pub(super) fn pod_disruption_budget(object: &Value, now: Timestamp) -> Vec<Value
 pub(super) fn pod_template(object: &Value, _: Timestamp) -> Vec<Value> {
     let template = &object["template"];
     let [names, images] = containers(template);
-    vec![name(object), names, images, labels(&template["metadata"]["labels"]).into()]
+    vec![
+        name(object),
+        names,
+        images,
+        labels(&template["metadata"]["labels"]).into(),
+    ]
 }
 
 pub(super) fn controller_revision(object: &Value, now: Timestamp) -> Vec<Value> {
     let owners = list(&object["metadata"]["ownerReferences"]);
     let controller = owners.iter().find(|owner| flag(&owner["controller"])).map(|owner| {
-        let group = text(&owner["apiVersion"]).rsplit_once('/').map_or("", |(group, _)| group);
+        let group = text(&owner["apiVersion"])
+            .rsplit_once('/')
+            .map_or("", |(group, _)| group);
         let kind = text(&owner["kind"]).to_lowercase();
-        let kind = if group.is_empty() { kind } else { format!("{kind}.{group}") };
+        let kind = if group.is_empty() {
+            kind
+        } else {
+            format!("{kind}.{group}")
+        };
         format!("{kind}/{}", text(&owner["name"]))
     });
     vec![

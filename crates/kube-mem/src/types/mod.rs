@@ -24,7 +24,12 @@ pub fn of(gvk: &Gvk) -> Option<Arc<TypeSchema>> {
     let has_status = builtin_types()
         .iter()
         .any(|ty| ty.gvk() == *gvk && ty.subresource("status").is_some());
-    let types = Arc::new(builder.finish(root).with_status(has_status).with_fixed_labels(gvk.kind == "Deployment"));
+    let types = Arc::new(
+        builder
+            .finish(root)
+            .with_status(has_status)
+            .with_fixed_labels(gvk.kind == "Deployment"),
+    );
     READ.lock().insert(gvk.clone(), types.clone());
     Some(types)
 }

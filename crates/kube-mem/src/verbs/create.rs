@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::Written;
 use super::decode::{self, WriteOptions};
 use crate::cluster::Cluster;
-use crate::complaint;
 use crate::failure::Failure;
 use crate::kinds;
 use crate::meta;

@@ -134,7 +134,11 @@ fn other_type(ty: &ResourceType, object: &Value, registry: &Registry) -> Failure
     let said = |key: &str| object[key].as_str().unwrap_or_default();
     let (said_version, said_kind, name) = (said("apiVersion"), said("kind"), meta::name(object));
     let expected = ty.api_version();
-    let said_version = if said_version.is_empty() { expected.as_str() } else { said_version };
+    let said_version = if said_version.is_empty() {
+        expected.as_str()
+    } else {
+        said_version
+    };
     let (group, version) = said_version.rsplit_once('/').unwrap_or(("", said_version));
     let said_kind = if said_kind.is_empty() {
         ty.kind.as_str()

@@ -46,7 +46,11 @@ impl Cluster {
         self.checked_identity(request, &object)?;
         // What does not fit is the patch's fault, not the object's.
         kinds::fit(&request.ty, &mut object.clone()).map_err(|cause| {
-            let shown = if media_type == STRATEGIC { patch::go_text(&patch) } else { object.to_string() };
+            let shown = if media_type == STRATEGIC {
+                patch::go_text(&patch)
+            } else {
+                object.to_string()
+            };
             Failure::invalid_kind("", "", "", &[complaint::invalid("patch", &json!(shown), &cause)])
         })?;
         let warnings = strict_patch(request, &mut object, options.validation)?;
@@ -182,7 +186,11 @@ fn readable(request: &Request, applied: &Value, object: &mut Value) -> Result<()
         let gvk = format!("{}/{}, Kind={}", ty.group, ty.version, ty.kind);
         let place = format!("{}/{}; {gvk}", meta::namespace(applied), meta::name(applied));
         // Times have a reader of their own.
-        let reader = if cause.starts_with("parsing time") { "" } else { "error decoding from json: " };
+        let reader = if cause.starts_with("parsing time") {
+            ""
+        } else {
+            "error decoding from json: "
+        };
         Failure::new(
             500,
             "",

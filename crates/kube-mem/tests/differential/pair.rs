@@ -84,7 +84,10 @@ impl Pair {
             let mut at = [String::new(), String::new()];
             for (client, version) in [&self.real, &self.memory].into_iter().zip(&mut at) {
                 let list = call(client, Call::get(&path)).await.body;
-                *version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+                *version = list["metadata"]["resourceVersion"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned();
             }
             versions.push(at);
         }

@@ -69,7 +69,10 @@ impl Story {
     pub fn learn(&mut self, step: &Step, answer: &Answer) {
         let made = answer.code == 201 && step.method == Method::POST && !step.path.contains('?');
         if made && let Some(at) = KINDS.iter().position(|kind| self.collection(kind) == step.path) {
-            let name = answer.body["metadata"]["name"].as_str().unwrap_or_default().replace(' ', "%20");
+            let name = answer.body["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .replace(' ', "%20");
             self.existing.push((at, format!("{}/{name}", step.path)));
         }
         if answer.code == 404 {

@@ -75,7 +75,11 @@ fn a_map_is_replaced_or_emptied_by_a_directive() {
         json!({"nodeSelector": {"$patch": "delete"}}),
         json!({"nodeSelector": {}}),
     );
-    check(json!({}), json!({"nodeSelector": {"$patch": "delete", "y": "1"}}), json!({}));
+    check(
+        json!({}),
+        json!({"nodeSelector": {"$patch": "delete", "y": "1"}}),
+        json!({}),
+    );
 }
 
 #[test]
@@ -118,7 +122,10 @@ fn retained_keys_clear_the_others() {
         volume(json!({"name": "v"})),
         volume(json!({"name": "v", "emptyDir": {}, "$retainKeys": ["name"]})),
     );
-    assert_eq!(refused, Err(PatchError::Malformed("invalid patch format of retainKeys".into())));
+    assert_eq!(
+        refused,
+        Err(PatchError::Malformed("invalid patch format of retainKeys".into()))
+    );
 }
 
 #[test]
@@ -147,7 +154,12 @@ fn scalars_are_added_to_and_deleted_from_sets() {
 
 #[test]
 fn an_item_without_its_key_cannot_be_merged() {
-    let refused = patched(json!({"containers": named(&["a"])}), json!({"containers": [{"image": "x"}]}));
-    let Err(PatchError::Internal(text)) = refused else { panic!("{refused:?}") };
+    let refused = patched(
+        json!({"containers": named(&["a"])}),
+        json!({"containers": [{"image": "x"}]}),
+    );
+    let Err(PatchError::Internal(text)) = refused else {
+        panic!("{refused:?}")
+    };
     assert!(text.contains("does not contain declared merge key: name"), "{text}");
 }

@@ -15,7 +15,10 @@ fn object(spec: Value) -> Value {
 
 /// Reason, place and text of each error. The real server finds fields in random order, so the order says nothing.
 fn shown(errors: &[FieldError]) -> Vec<String> {
-    let mut lines: Vec<String> = errors.iter().map(|error| format!("{} {error}", error.reason.cause())).collect();
+    let mut lines: Vec<String> = errors
+        .iter()
+        .map(|error| format!("{} {error}", error.reason.cause()))
+        .collect();
     lines.sort();
     lines
 }
@@ -24,7 +27,11 @@ fn admitted(schema: &CrdSchema, mut object: Value, old: Option<&Value>) -> Resul
     schema.prune(&mut object);
     schema.default(&mut object);
     let errors = schema.validate(&object, old);
-    if errors.is_empty() { Ok(object) } else { Err(shown(&errors)) }
+    if errors.is_empty() {
+        Ok(object)
+    } else {
+        Err(shown(&errors))
+    }
 }
 
 #[test]
@@ -41,7 +48,12 @@ fn verdicts_and_texts_are_those_of_the_real_server() {
                 Err(lines)
             }
         };
-        assert_eq!(admitted(&schema, object(row["spec"].clone()), None), expected, "{}", row["spec"]);
+        assert_eq!(
+            admitted(&schema, object(row["spec"].clone()), None),
+            expected,
+            "{}",
+            row["spec"]
+        );
     }
 }
 
@@ -77,19 +89,34 @@ fn pruning_tells_what_it_removed() {
     let mut wanted = object(json!({"size": "S", "colour": 1, "ports": [{"name": "a", "x": 1}], "free": {"any": 1}}));
     wanted["extra"] = 1.into();
     assert_eq!(widget().prune(&mut wanted), ["extra", "spec.colour", "spec.ports[0].x"]);
-    assert_eq!(wanted, object(json!({"size": "S", "ports": [{"name": "a"}], "free": {"any": 1}})));
+    assert_eq!(
+        wanted,
+        object(json!({"size": "S", "ports": [{"name": "a"}], "free": {"any": 1}}))
+    );
 }
 
 #[test]
 fn a_schema_that_cannot_work_is_refused_with_its_place() {
     let check = |properties: Value, expected: &str| {
         let version = json!({"schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}});
-        let error = CrdSchema::compile(&version).err().expect("the schema is refused").to_string();
+        let error = CrdSchema::compile(&version)
+            .err()
+            .expect("the schema is refused")
+            .to_string();
         assert!(error.starts_with(expected), "{error}");
     };
-    check(json!({"spec": {}}), "spec.validation.openAPIV3Schema.properties[spec].type: Required value");
-    check(json!({"a": {"type": "list"}}), "spec.validation.openAPIV3Schema.properties[a].type: Unsupported value");
-    check(json!({"a": {"type": "array"}}), "spec.validation.openAPIV3Schema.properties[a].items: Required value");
+    check(
+        json!({"spec": {}}),
+        "spec.validation.openAPIV3Schema.properties[spec].type: Required value",
+    );
+    check(
+        json!({"a": {"type": "list"}}),
+        "spec.validation.openAPIV3Schema.properties[a].type: Unsupported value",
+    );
+    check(
+        json!({"a": {"type": "array"}}),
+        "spec.validation.openAPIV3Schema.properties[a].items: Required value",
+    );
     check(
         json!({"a": {"type": "string", "pattern": "("}}),
         "spec.validation.openAPIV3Schema.properties[a].pattern: Invalid value: \"(\"",
@@ -110,13 +137,16 @@ fn rules_reach_times_durations_maps_and_an_optional_old_value() {
         let errors = schema.validate(&json!({"x": value}), old.map(|old| json!({"x": old})).as_ref());
         assert_eq!(!errors.is_empty(), broken, "{errors:?}");
     };
-    let rule = |kind: &str, format: &str, rule: &str| {
-        json!({"type": kind, "format": format, "x-kubernetes-validations": [{"rule": rule}]})
-    };
+    let rule = |kind: &str, format: &str, rule: &str| json!({"type": kind, "format": format, "x-kubernetes-validations": [{"rule": rule}]});
     let time = rule("string", "date-time", "self > timestamp('2024-01-01T00:00:00Z')");
     check(time.clone(), json!("2025-01-01T00:00:00Z"), None, false);
     check(time, json!("2023-01-01T00:00:00Z"), None, true);
-    check(rule("string", "duration", "self < duration('1h')"), json!("30m"), None, false);
+    check(
+        rule("string", "duration", "self < duration('1h')"),
+        json!("30m"),
+        None,
+        false,
+    );
     check(rule("number", "", "self >= 1.0"), json!(1), None, false);
     check(rule("string", "", "int(self) > 0"), json!("abc"), None, true);
     let map = json!({
