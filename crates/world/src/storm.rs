@@ -88,6 +88,7 @@ impl Storm {
             }
         }
         world.try_run_until(&nothing_runs(), RECOVERY)?;
+        world.try_run_until(&settled(), RECOVERY)?;
         world.try_rest()
     }
 
