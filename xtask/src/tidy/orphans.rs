@@ -60,10 +60,19 @@ fn modules(path: &Path, text: &str) -> Vec<PathBuf> {
     };
     let mut found = Vec::new();
     let mut explicit: Option<&str> = None;
-    for line in text.lines().map(str::trim) {
-        if let Some(rest) = line.strip_prefix("#[path = \"") {
+    // Modules whose body stands in this file; what they declare lies in folders of their names.
+    let mut within: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        let is_nested = line.starts_with(' ');
+        let line = line.trim();
+        if line == "}" && !is_nested {
+            within.clear();
+        } else if let Some(name) = opened_module(line).filter(|_| !is_nested) {
+            within.push(name);
+        } else if let Some(rest) = line.strip_prefix("#[path = \"") {
             explicit = rest.split('"').next();
         } else if let Some(name) = declared_module(line) {
+            let inner = within.iter().fold(inner.clone(), |folder, name| folder.join(name));
             match explicit.take() {
                 Some(path) => found.push(directory.join(path)),
                 None => found.extend([inner.join(format!("{name}.rs")), inner.join(name).join("mod.rs")]),
@@ -71,6 +80,11 @@ fn modules(path: &Path, text: &str) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// The name in `mod name {`.
+fn opened_module(line: &str) -> Option<&str> {
+    line.strip_prefix("mod ")?.strip_suffix(" {")
 }
 
 /// The name in `mod name;`, whatever its visibility.
@@ -102,6 +116,8 @@ mod tests {
             file("crates/a/src/lost.rs", ""),
             file("crates/a/tests/whole.rs", "#[path = \"shared/kit.rs\"]\nmod kit;"),
             file("crates/a/tests/shared/kit.rs", ""),
+            file("crates/a/tests/story.rs", "mod story {\n    pub mod step;\n}"),
+            file("crates/a/tests/story/step.rs", ""),
             file("crates/a/tests/table/main.rs", "mod rows;"),
             file("crates/a/tests/table/rows.rs", ""),
         ];
