@@ -153,7 +153,7 @@ impl Storm {
 
     fn crashes(&self) -> CrashPlan {
         let steps = if self.dice.percent(60, &["crashes"]) {
-            20..400
+            8..150
         } else {
             0..0
         };

@@ -13,7 +13,11 @@
 mod controller;
 mod observer;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use ::api::v1::{NodeClaim, NodePool};
 use clock::{Clock, VirtualClock};
@@ -372,7 +376,7 @@ impl Foundation {
         let history = History::new(Arc::clone(&clock), server.clone());
         let observer = Observer::new(history.clone(), cloud.clone(), &*clock);
         for object in prelude() {
-            create(&client, &object)
+            create(&client, object)
                 .await
                 .unwrap_or_else(|error| panic!("{object} was not accepted: {error}"));
         }
@@ -419,16 +423,20 @@ impl Foundation {
     }
 }
 
-/// What is there before anything else: the custom resources and the default node class.
-fn prelude() -> Vec<Value> {
-    let crds = ::api::crds::all(::api::crds::Variant::Kwok);
-    let crds = crds
-        .into_iter()
-        .map(|crd| serde_json::to_value(crd).expect("definitions are plain data"));
-    let class = json!({
-        "apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": { "name": "default" },
-    });
-    crds.chain([class]).collect()
+/// What is there before anything else: the custom resources and the default node class. Put together once, because a
+/// storm of worlds would spend much of its time on it.
+fn prelude() -> &'static [Value] {
+    static PRELUDE: OnceLock<Vec<Value>> = OnceLock::new();
+    PRELUDE.get_or_init(|| {
+        let crds = ::api::crds::all(::api::crds::Variant::Kwok);
+        let crds = crds
+            .into_iter()
+            .map(|crd| serde_json::to_value(crd).expect("definitions are plain data"));
+        let class = json!({
+            "apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": { "name": "default" },
+        });
+        crds.chain([class]).collect()
+    })
 }
 
 /// Creates an object of any kind.
