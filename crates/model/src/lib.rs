@@ -26,6 +26,7 @@ pub mod samples;
 pub mod snapshot;
 pub mod taint;
 pub mod vocabulary;
+pub mod volume;
 
 pub use ids::{
     ClaimName, InstanceTypeName, LabelKey, LabelValue, NodeKey, NodeName, PodKey, PodUid, PoolName, ProviderId, Zone,
@@ -41,6 +42,7 @@ pub use resources::{ResourceName, Resources};
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Toleration};
 pub use vocabulary::Vocabulary;
+pub use volume::{StorageClass, Volume, VolumeClaim};
 
 /// Labels or annotations of an object.
 pub type Labels = std::collections::BTreeMap<LabelKey, LabelValue>;

@@ -3,7 +3,7 @@
 //! The maps are persistent: a clone shares all structure, a change copies one path. So the index publishes a snapshot
 //! for the price of a pointer, and a decision asks "what if" on a fork that is thrown away afterwards.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use imbl::{OrdMap, OrdSet};
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use crate::{
     pod::{LabelSelector, Pod, PodShape},
     pool::Pool,
     resources::Resources,
+    volume::{StorageClass, Volume, VolumeClaim},
 };
 
 /// A workload that puts one pod on every node it fits.
@@ -45,6 +46,9 @@ impl DisruptionBudget {
     }
 }
 
+/// How many volumes of each CSI driver can be attached to a node; drivers that are not listed know no limit.
+pub type AttachLimits = Arc<BTreeMap<Arc<str>, u32>>;
+
 /// The shapes that one pool may launch, in the provider's order.
 pub type Catalog = Arc<[Arc<InstanceType>]>;
 
@@ -62,6 +66,11 @@ pub struct Snapshot {
     pub daemons: OrdMap<PodKey, Arc<Daemon>>,
     pub budgets: OrdMap<PodKey, Arc<DisruptionBudget>>,
     pub namespaces: OrdMap<Arc<str>, Arc<Labels>>,
+    pub volume_claims: OrdMap<PodKey, Arc<VolumeClaim>>,
+    pub volumes: OrdMap<Arc<str>, Arc<Volume>>,
+    pub storage_classes: OrdMap<Arc<str>, Arc<StorageClass>>,
+    /// A node without an entry knows no limits.
+    pub attach_limits: OrdMap<NodeName, AttachLimits>,
     bound: OrdMap<NodeName, OrdSet<PodKey>>,
     by_node_name: OrdMap<NodeName, NodeKey>,
 }
@@ -197,6 +206,14 @@ impl Snapshot {
             (Some(_), Some(_)) => true,
             (Some(budget), None) => budget.fully_blocking && (pod.ready || !budget.unhealthy_always_allowed),
         }
+    }
+
+    /// The class of claims that name none: the newest of those that are marked for it, by name where two are as new.
+    pub fn default_storage_class(&self) -> Option<&Arc<StorageClass>> {
+        self.storage_classes
+            .values()
+            .filter(|class| class.is_default)
+            .reduce(|best, class| if class.created > best.created { class } else { best })
     }
 
     /// A namespace's labels; empty for one that is not known.

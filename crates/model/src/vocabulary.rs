@@ -52,6 +52,10 @@ pub struct Vocabulary {
     pub well_known_resources: BTreeSet<ResourceName>,
     /// The label that tells reservations apart, where the provider has any.
     pub reservation_id: Option<LabelKey>,
+    /// Volume drivers whose pods are left to others.
+    pub unsupported_provisioners: BTreeSet<String>,
+    /// Topology keys of storage classes whose pods are left to others.
+    pub unsupported_topology_keys: BTreeSet<String>,
 }
 
 impl Vocabulary {
@@ -83,6 +87,8 @@ impl Vocabulary {
                 .map(ResourceName::from)
                 .collect(),
             reservation_id: None,
+            unsupported_provisioners: BTreeSet::new(),
+            unsupported_topology_keys: BTreeSet::new(),
         }
     }
 

@@ -32,9 +32,17 @@ mod solve;
 mod template;
 #[cfg(test)]
 mod tests;
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "the solver asks whether volumes can be had, and places no pod with any"
+    )
+)]
+mod volumes;
 
 pub use audit::{Violation, audit};
 pub use plan::{Choice, Launch, Placement, Plan};
-pub use refusal::{Ineligible, Lacking, PoolRefusal, Refusal, Unfit, UnsupportedRule};
+pub use refusal::{Ineligible, Lacking, PoolRefusal, Refusal, Unfit, UnsupportedRule, VolumeRefusal};
 pub use round::{MinValuesPolicy, Options, PreferencePolicy, Round};
 pub use solve::solve;

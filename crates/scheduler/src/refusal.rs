@@ -1,6 +1,6 @@
 //! Why a pod has no place.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use model::{LabelKey, PodKey, PoolName, Quantity, ResourceName, Resources, Taint, requirements::Incompatible};
 
@@ -11,6 +11,8 @@ pub enum Refusal {
     Unknown,
     /// The pod insists on a rule that this solver does not know.
     Unsupported(UnsupportedRule),
+    /// What one of the pod's volumes needs cannot be told, or nobody will provide it.
+    Volume(VolumeRefusal),
     /// Nothing that is there has room, and no pool launches anything for it. In the order in which the pools were
     /// asked.
     Pools(Vec<(PoolName, PoolRefusal)>),
@@ -41,6 +43,59 @@ pub enum UnsupportedRule {
     },
     ResourceClaim {
         name: String,
+    },
+}
+
+/// Why a pod has to wait for its storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VolumeRefusal {
+    ClaimMissing {
+        claim: PodKey,
+    },
+    ClaimDeleting {
+        claim: PodKey,
+    },
+    ClaimLost {
+        claim: PodKey,
+    },
+    VolumeMissing {
+        claim: PodKey,
+        volume: Arc<str>,
+    },
+    VolumeDeleting {
+        claim: PodKey,
+        volume: Arc<str>,
+    },
+    /// The claim names a volume, and the volume has not been given to it yet.
+    BindingIncomplete {
+        claim: PodKey,
+        volume: Arc<str>,
+    },
+    /// The claim has neither a volume nor a class that could provide one.
+    NoStorageClass {
+        claim: PodKey,
+    },
+    StorageClassMissing {
+        claim: PodKey,
+        class: Arc<str>,
+    },
+    /// The volume is to come before the pod has a node, and is not there yet.
+    BindsImmediately {
+        claim: PodKey,
+        class: Arc<str>,
+    },
+    UnsupportedTopologyKey {
+        claim: PodKey,
+        class: Arc<str>,
+        key: LabelKey,
+    },
+    UnsupportedProvisioner {
+        claim: PodKey,
+        driver: Arc<str>,
+    },
+    /// The places of the pod's volumes can be combined in more ways than are tried.
+    TooManyAlternatives {
+        most: usize,
     },
 }
 
@@ -108,6 +163,7 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::Unknown => f.write_str("the pod is not there any more"),
             Refusal::Unsupported(rule) => rule.fmt(f),
+            Refusal::Volume(reason) => reason.fmt(f),
             Refusal::Pools(pools) if pools.is_empty() => f.write_str("there is no node pool"),
             Refusal::Pools(pools) => {
                 for (index, (pool, refusal)) in pools.iter().enumerate() {
@@ -146,6 +202,48 @@ impl fmt::Display for UnsupportedRule {
                     f,
                     "resource claim {name} needs dynamic resource allocation: not supported"
                 )
+            }
+        }
+    }
+}
+
+impl fmt::Display for VolumeRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ClaimMissing { claim } => write!(f, "volume claim {claim} is not there"),
+            Self::ClaimDeleting { claim } => write!(f, "volume claim {claim} is being deleted"),
+            Self::ClaimLost { claim } => write!(f, "volume claim {claim} has lost its volume"),
+            Self::VolumeMissing { claim, volume } => {
+                write!(f, "volume {volume} of claim {claim} is not there")
+            }
+            Self::VolumeDeleting { claim, volume } => {
+                write!(f, "volume {volume} of claim {claim} is being deleted")
+            }
+            Self::BindingIncomplete { claim, volume } => {
+                write!(f, "volume claim {claim} is not bound to volume {volume} yet")
+            }
+            Self::NoStorageClass { claim } => write!(f, "volume claim {claim} has no volume and no storage class"),
+            Self::StorageClassMissing { claim, class } => {
+                write!(f, "storage class {class} of volume claim {claim} is not there")
+            }
+            Self::BindsImmediately { claim, class } => {
+                write!(
+                    f,
+                    "volume claim {claim} is not bound, and storage class {class} binds immediately"
+                )
+            }
+            Self::UnsupportedTopologyKey { claim, class, key } => write!(
+                f,
+                "storage class {class} of volume claim {claim} is tied to {key}, which the provider does not support"
+            ),
+            Self::UnsupportedProvisioner { claim, driver } => {
+                write!(
+                    f,
+                    "volume claim {claim} uses {driver}, which the provider does not support"
+                )
+            }
+            Self::TooManyAlternatives { most } => {
+                write!(f, "the places of its volumes can be combined in more than {most} ways")
             }
         }
     }

@@ -30,6 +30,15 @@ pub struct Options {
     /// How many instance types a launch may list. 600 keeps a claim well below the size limit of an API object, and no
     /// cloud makes use of more alternatives than that.
     pub max_instance_types: usize,
+    /// Pods that ask for devices through resource claims are left to others, and so are their daemons.
+    pub ignore_dra: bool,
+    /// Reserved capacity is used at all.
+    pub reserved_capacity: bool,
+    /// Where reserved capacity runs out, spot and on-demand may stand in. A simulation wants to know what would come
+    /// in the end; provisioning waits for the next round instead.
+    pub reserved_fallback: bool,
+    /// Machines that are still under `consolidateAfter` take no pods that leave another machine by choice.
+    pub enforce_consolidate_after: bool,
 }
 
 impl Default for Options {
@@ -38,6 +47,10 @@ impl Default for Options {
             preference_policy: PreferencePolicy::default(),
             min_values_policy: MinValuesPolicy::default(),
             max_instance_types: 600,
+            ignore_dra: true,
+            reserved_capacity: true,
+            reserved_fallback: false,
+            enforce_consolidate_after: false,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     round::Round,
     rules::Unsupported,
     template::{Template, templates},
+    volumes,
 };
 
 /// Finds a place for every pod of the round, or says why there is none.
@@ -61,9 +62,10 @@ fn supported<'a>(snapshot: &'a Snapshot, round: &Round, plan: &mut Plan) -> Vec<
     for key in keys {
         let refusal = match snapshot.pods.get(key) {
             None => Refusal::Unknown,
-            Some(pod) => match unsupported.rule_for(pod) {
-                Some(rule) => Refusal::Unsupported(rule),
-                None => {
+            Some(pod) => match (volumes::resolve(snapshot, pod), unsupported.rule_for(pod)) {
+                (Err(reason), _) => Refusal::Volume(reason),
+                (Ok(_), Some(rule)) => Refusal::Unsupported(rule),
+                (Ok(_), None) => {
                     pods.push(pod.as_ref());
                     continue;
                 }

@@ -81,7 +81,7 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
 fn without_types(refused: &BTreeMap<PodKey, Refusal>) -> BTreeSet<&PoolName> {
     let pools = refused.values().filter_map(|refusal| match refusal {
         Refusal::Pools(pools) => Some(pools),
-        Refusal::Unknown | Refusal::Unsupported(_) | Refusal::Truncated { .. } => None,
+        Refusal::Unknown | Refusal::Unsupported(_) | Refusal::Volume(_) | Refusal::Truncated { .. } => None,
     });
     let empty = pools.flatten().filter(|(_, why)| *why == PoolRefusal::NoInstanceTypes);
     empty.map(|(pool, _)| pool).collect()

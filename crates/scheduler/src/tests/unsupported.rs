@@ -18,7 +18,7 @@ fn a_pod_that_insists_on_an_unknown_rule_is_refused() {
         expect![[r#"
             refuse apart: required pod anti-affinity over kubernetes.io/hostname is not supported
             refuse device: resource claim gpu needs dynamic resource allocation: not supported
-            refuse disk: volume data may bind the pod to a zone: not supported
+            refuse disk: volume claim default/data is not there
             refuse near: required pod affinity over kubernetes.io/hostname is not supported
             refuse spread: required topology spread over topology.kubernetes.io/zone is not supported
         "#]],
