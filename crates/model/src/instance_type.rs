@@ -1,10 +1,11 @@
 //! What a cloud sells: shapes, and the offerings under which each shape can be had.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    dra::DynamicResources,
     ids::{InstanceTypeName, Zone},
     requirements::Requirements,
     resources::Resources,
@@ -98,6 +99,8 @@ pub struct InstanceType {
     pub offerings: Vec<Offering>,
     pub capacity: Resources,
     pub overhead: Overhead,
+    /// Devices that pods can claim, where the type has any.
+    pub dynamic_resources: Option<Arc<DynamicResources>>,
     /// What pods can use: computed once by [`InstanceType::new`].
     allocatable: Resources,
 }
@@ -117,8 +120,16 @@ impl InstanceType {
             offerings,
             capacity,
             overhead,
+            dynamic_resources: None,
             allocatable,
         }
+    }
+
+    /// The same shape with these devices.
+    #[must_use]
+    pub fn with_dynamic_resources(mut self, devices: Option<Arc<DynamicResources>>) -> Self {
+        self.dynamic_resources = devices;
+        self
     }
 
     /// What pods can use of this shape, before any offering's override.

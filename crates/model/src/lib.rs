@@ -12,6 +12,7 @@
 //! ```
 
 pub mod budget;
+pub mod dra;
 pub mod ids;
 pub mod instance_type;
 pub mod node;

@@ -1,6 +1,9 @@
 //! A pod as decisions see it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -130,6 +133,23 @@ pub enum PodVolume {
     },
 }
 
+/// A pod's use of a resource claim: dynamic resource allocation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodClaim {
+    /// What the pod calls it.
+    pub name: String,
+    pub source: PodClaimSource,
+}
+
+/// Where a pod's resource claim comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PodClaimSource {
+    /// A claim by name in the pod's namespace.
+    Claim(String),
+    /// One is made for the pod from a template; [`Pod::generated_claims`] knows its name.
+    Template,
+}
+
 /// The affinity rules of a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Affinity {
@@ -158,14 +178,20 @@ pub struct PodShape {
     pub priority: i32,
     pub priority_class: Option<Arc<str>>,
     pub scheduler_name: Arc<str>,
-    /// Names of the resource claims that the pod uses: dynamic resource allocation.
-    pub resource_claims: Vec<String>,
+    pub resource_claims: Vec<PodClaim>,
+    /// A container, or an init container, says that it uses a resource claim.
+    pub containers_claim: bool,
     pub termination_grace: SignedDuration,
 }
 
 impl PodShape {
     pub fn tolerates(&self, taint: &Taint) -> bool {
         self.tolerations.iter().any(|toleration| toleration.tolerates(taint))
+    }
+
+    /// Needs dynamic resource allocation.
+    pub fn claims_devices(&self) -> bool {
+        self.containers_claim || !self.resource_claims.is_empty()
     }
 
     /// `system-cluster-critical` and `system-node-critical` pods leave a node last.
@@ -199,6 +225,9 @@ pub struct Pod {
     pub do_not_disrupt: Option<DoNotDisrupt>,
     /// `controller.kubernetes.io/pod-deletion-cost`.
     pub deletion_cost: f64,
+    /// The resource claims made for this pod, by what the pod calls them. `None` where none turned out to be needed; an
+    /// entry is missing until its claim has been made.
+    pub generated_claims: BTreeMap<String, Option<String>>,
 }
 
 impl Pod {

@@ -1,6 +1,6 @@
 //! Plain values for tests to vary: each is as ordinary as can be, and a test changes the field that it is about.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     CapacityType, Claim, ClaimPhase, Labels, NodeFacts, Offering, Pod, PodKey, Pool, Requirement, Requirements,
@@ -98,6 +98,7 @@ pub fn pod(name: &str) -> Pod {
         scheduling_gated: false,
         do_not_disrupt: None,
         deletion_cost: 0.0,
+        generated_claims: BTreeMap::new(),
     }
 }
 
@@ -116,6 +117,7 @@ pub fn pod_shape() -> PodShape {
         priority_class: None,
         scheduler_name: "default-scheduler".into(),
         resource_claims: Vec::new(),
+        containers_claim: false,
         termination_grace: SignedDuration::from_secs(30),
     }
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::{
     Labels, Vocabulary,
+    dra::{DeviceClass, ResourceClaim, ResourceSlice},
     ids::{InstanceTypeName, LabelKey, NodeKey, NodeName, PodKey, PoolName},
     instance_type::InstanceType,
     node::StateNode,
@@ -71,6 +72,9 @@ pub struct Snapshot {
     pub storage_classes: OrdMap<Arc<str>, Arc<StorageClass>>,
     /// A node without an entry knows no limits.
     pub attach_limits: OrdMap<NodeName, AttachLimits>,
+    pub resource_claims: OrdMap<PodKey, Arc<ResourceClaim>>,
+    pub resource_slices: OrdMap<Arc<str>, Arc<ResourceSlice>>,
+    pub device_classes: OrdMap<Arc<str>, Arc<DeviceClass>>,
     bound: OrdMap<NodeName, OrdSet<PodKey>>,
     by_node_name: OrdMap<NodeName, NodeKey>,
 }

@@ -114,7 +114,7 @@ impl<'a> Audit<'a> {
             .daemons
             .values()
             .map(|daemon| daemon.shape.as_ref())
-            .filter(|daemon| daemon.resource_claims.is_empty() && hard(taints).all(|taint| daemon.tolerates(taint)))
+            .filter(|daemon| !daemon.claims_devices() && hard(taints).all(|taint| daemon.tolerates(taint)))
             .filter(|daemon| {
                 let ways = Requirements::alternatives_of_pod(daemon);
                 ways.iter()
@@ -325,7 +325,7 @@ fn unverifiable(shape: &PodShape) -> Option<&'static str> {
         Some("pod anti-affinity")
     } else if !shape.volumes.is_empty() {
         Some("volumes")
-    } else if !shape.resource_claims.is_empty() {
+    } else if shape.claims_devices() {
         Some("resource claims")
     } else {
         None

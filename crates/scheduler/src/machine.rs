@@ -100,9 +100,7 @@ fn free(snapshot: &Snapshot, machine: &StateNode, labels: &Requirements, taints:
         .daemons
         .values()
         .map(|daemon| daemon.shape.as_ref())
-        .filter(|daemon| {
-            daemon.resource_claims.is_empty() && daemon_runs_on(daemon, taints, labels, AllowUndefined::Nothing)
-        });
+        .filter(|daemon| !daemon.claims_devices() && daemon_runs_on(daemon, taints, labels, AllowUndefined::Nothing));
     let expected: Resources = expected.map(|daemon| &daemon.requests).sum();
     let bound = snapshot
         .pods_of(machine)

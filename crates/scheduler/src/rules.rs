@@ -83,8 +83,11 @@ impl<'a> Unsupported<'a> {
     /// The first rule of the pod, or of a running pod towards it, that would have to be followed and cannot be.
     pub fn rule_for(&self, pod: &Pod) -> Option<UnsupportedRule> {
         let shape = &pod.shape;
-        if let Some(name) = shape.resource_claims.first() {
-            return Some(UnsupportedRule::ResourceClaim { name: name.clone() });
+        if shape.claims_devices() {
+            let name = shape.resource_claims.first().map(|claim| claim.name.clone());
+            return Some(UnsupportedRule::ResourceClaim {
+                name: name.unwrap_or_default(),
+            });
         }
         if let Some(volume) = shape.volumes.first() {
             let (PodVolume::Claim(name) | PodVolume::Ephemeral { volume: name, .. }) = volume;

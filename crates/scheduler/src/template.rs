@@ -179,7 +179,7 @@ fn daemons_of<'d>(
 ) -> Vec<(&'d PodShape, Vec<Requirements>)> {
     let allow = AllowUndefined::WellKnown(&snapshot.vocabulary);
     let runs = daemons.iter().filter(|daemon| {
-        daemon.resource_claims.is_empty() && daemon_runs_on(daemon, &pool.template.taints, requirements, allow)
+        !daemon.claims_devices() && daemon_runs_on(daemon, &pool.template.taints, requirements, allow)
     });
     runs.map(|daemon| {
         let mut ways = Requirements::alternatives_of_pod(daemon);

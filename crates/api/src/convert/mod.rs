@@ -20,6 +20,7 @@ mod claim;
 mod fields;
 mod node;
 mod pod;
+mod pod_claims;
 mod pool;
 mod requests;
 mod requirement;

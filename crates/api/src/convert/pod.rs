@@ -8,7 +8,7 @@ use model::Pod;
 use model::ids::PodKey;
 use model::pod::{DoNotDisrupt, PodOwner, PodPhase};
 
-use super::{Parsed, fields, pod_shape};
+use super::{Parsed, fields, pod_claims, pod_shape};
 use crate::duration;
 use crate::field_error::FieldError;
 use crate::labels::annotations::DO_NOT_DISRUPT;
@@ -55,6 +55,7 @@ pub fn pod(written: &Written) -> Parsed<Pod> {
         scheduling_gated: held_back || (unschedulable && unreadable),
         do_not_disrupt: annotation(written, DO_NOT_DISRUPT).map(do_not_disrupt),
         deletion_cost: deletion_cost(written, &mut errors),
+        generated_claims: pod_claims::generated_claims(status),
     };
     Parsed { value, errors }
 }

@@ -9,7 +9,7 @@ use model::pod::{HostPort, PodShape, PodVolume};
 
 use super::affinity::{affinity, spreads, tolerations};
 use super::requests::requests;
-use super::{Parsed, fields};
+use super::{Parsed, fields, pod_claims};
 use crate::field_error::FieldError;
 
 /// What a pod gets to end when it does not say.
@@ -43,12 +43,8 @@ pub fn pod_shape(
         scheduler_name: fields::non_empty(spec.scheduler_name.as_ref())
             .unwrap_or(DEFAULT_SCHEDULER)
             .into(),
-        resource_claims: spec
-            .resource_claims
-            .iter()
-            .flatten()
-            .map(|claim| claim.name.clone())
-            .collect(),
+        resource_claims: pod_claims::pod_claims(spec),
+        containers_claim: pod_claims::containers_claim(spec),
         termination_grace: SignedDuration::from_secs(grace),
     };
     Parsed { value, errors }

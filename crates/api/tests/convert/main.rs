@@ -2,6 +2,7 @@
 
 mod claim;
 mod pod;
+mod pod_claims;
 mod pool;
 mod requests;
 mod workload;

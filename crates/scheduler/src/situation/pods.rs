@@ -9,7 +9,8 @@ use jiff::SignedDuration;
 use model::{
     Pod, PodKey, Quantity, ResourceName, Toleration,
     pod::{
-        Affinity, HostPort, LabelSelector, NodeTerm, PodOwner, PodPhase, PodShape, PodTerm, PodVolume, TopologySpread,
+        Affinity, HostPort, LabelSelector, NodeTerm, PodClaim, PodClaimSource, PodOwner, PodPhase, PodShape, PodTerm,
+        PodVolume, TopologySpread,
     },
 };
 
@@ -83,8 +84,16 @@ pub(super) fn shape(line: &Line<'_>) -> PodShape {
         priority: 0,
         priority_class: None,
         scheduler_name: "default-scheduler".into(),
-        resource_claims: line.all("device").map(ToOwned::to_owned).collect(),
+        resource_claims: line.all("device").map(pod_claim).collect(),
+        containers_claim: false,
         termination_grace: SignedDuration::from_secs(30),
+    }
+}
+
+fn pod_claim(name: &str) -> PodClaim {
+    PodClaim {
+        name: name.to_owned(),
+        source: PodClaimSource::Claim(name.to_owned()),
     }
 }
 
@@ -122,6 +131,7 @@ pub(super) fn pods(line: &Line<'_>) -> Vec<Pod> {
         scheduling_gated: false,
         do_not_disrupt: None,
         deletion_cost: 0.0,
+        generated_claims: BTreeMap::new(),
     };
     names.into_iter().map(pod).collect()
 }
