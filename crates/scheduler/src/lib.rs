@@ -4,6 +4,8 @@
 //! disruption about the pods of a node that might go, the simulator and the command line about anything. It sees model
 //! types only: no API object, no client, no clock.
 //!
+//! [`dra`] finds devices for the pods that claim some.
+//!
 //! [`audit`] checks a plan against the rules of the cluster. It is written apart from the solver and shares no code with
 //! it, so that a mistake in one is noticed by the other.
 //!
@@ -19,6 +21,7 @@
 
 mod audit;
 mod class;
+pub mod dra;
 mod finish;
 mod machine;
 mod open;
