@@ -1,8 +1,9 @@
 //! What the simulated cloud sells: the embedded EC2 shapes, or a file in the KWOK format.
 //!
-//! `format` is the file, `read` turns it into shapes, `derive` fills in what upstream's provider derives.
+//! `format` is the file, `read` and `devices` turn it into shapes, `derive` fills in what upstream's provider derives.
 
 mod derive;
+mod devices;
 mod ec2;
 pub mod format;
 mod generic;
@@ -94,6 +95,7 @@ enum Shelves {
 #[derive(Clone, Debug, Default)]
 struct Shelf {
     shapes: Shapes,
+    /// What the shapes' devices were read from, to be written again.
     devices: BTreeMap<InstanceTypeName, Value>,
 }
 
@@ -151,11 +153,6 @@ impl Catalog {
     /// Every shape, whichever pool may launch it.
     pub fn all_shapes(&self) -> impl Iterator<Item = &Arc<InstanceType>> {
         self.shelves().flat_map(|shelf| shelf.shapes.iter())
-    }
-
-    /// The devices that come with a shape (`dynamicResources`), as the file has them.
-    pub fn devices(&self, pool: &PoolName, shape: &InstanceTypeName) -> Option<&Value> {
-        self.shelf(pool)?.devices.get(shape)
     }
 
     /// Core's words, the KWOK provider's own, and every label that the catalog itself uses.

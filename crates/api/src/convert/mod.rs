@@ -11,12 +11,17 @@
 //! | `consolidateAfter`, `expireAfter` | never |
 //! | a budget | no node of the pool may be disrupted |
 //! | an amount | zero |
+//! | a device of a slice | the device is left out |
+//! | a request of a resource claim | the pods of the claim wait |
+//! | a term of a node selector of devices | it selects no node |
 //! | a label selector | it selects nothing |
 //!
 //! Start at [`pod`](pod()) or [`pool`](pool()).
 
 mod affinity;
 mod claim;
+mod device;
+mod device_claim;
 mod fields;
 mod node;
 mod pod;
@@ -29,6 +34,8 @@ mod shape;
 mod workload;
 
 pub use claim::{claim, phase};
+pub use device::{counter_sets, device, device_class, resource_slice};
+pub use device_claim::resource_claim;
 pub use fields::resources_text;
 pub use node::node;
 pub use pod::pod;

@@ -1,6 +1,7 @@
 //! Kubernetes objects become model types, and what cannot be read is reported with its field.
 
 mod claim;
+mod device;
 mod pod;
 mod pod_claims;
 mod pool;

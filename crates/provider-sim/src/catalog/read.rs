@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use model::{
     CapacityType, InstanceType, Offering, Overhead, PoolName, Quantity, Requirement, Requirements, ResourceName,
     Resources,
+    dra::DynamicResources,
     requirement::{InvalidRequirement, SelectorRequirement},
     vocabulary,
 };
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Catalog, CatalogError, Shelf, Shelves, SpotPrices, derive,
+    devices::{self, DevicesEntry},
     format::{OFFERING_FIELDS, OfferingEntry, OverheadEntry, TYPE_FIELDS, TypeEntry},
 };
 
@@ -140,7 +142,8 @@ fn shelf(
             place.complain(if path == "." { "the entry".to_owned() } else { path }, error.inner())
         })?;
         let listed = entry.dynamic_resources.take();
-        let shape = shape(place, entry)?;
+        let own = listed.as_ref().map(|listed| own_devices(place, listed)).transpose()?;
+        let shape = shape(place, entry)?.with_dynamic_resources(own.map(Arc::new));
         if let Some(listed) = listed {
             devices.insert(shape.name.clone(), listed);
         }
@@ -166,6 +169,13 @@ fn note_unread(place: Place<'_>, value: &Value, ignored: &mut Vec<String>) {
     for (index, offering) in offerings.into_iter().flatten().enumerate() {
         note(offering, &OFFERING_FIELDS, &format!("offerings[{index}]."));
     }
+}
+
+fn own_devices(place: Place<'_>, listed: &Value) -> Result<DynamicResources, CatalogError> {
+    let field = |path: &str| format!("dynamicResources.{path}").trim_end_matches('.').to_owned();
+    let entry: DevicesEntry = serde_path_to_error::deserialize(listed.clone())
+        .map_err(|error| place.complain(field(&error.path().to_string()), error.inner()))?;
+    devices::read(&entry).map_err(|error| place.complain(field(&error.field), &error.problem))
 }
 
 fn shape(place: Place<'_>, entry: TypeEntry) -> Result<InstanceType, CatalogError> {

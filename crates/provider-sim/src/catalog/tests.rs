@@ -194,13 +194,15 @@ fn pools_can_have_catalogs_of_their_own() {
     let text = format!(
         r#"{{"byNodePool": {{"blue": {}, "empty": []}}, "reservationIDLabel": "cloud/reservation",
             "unsupportedProvisioners": ["old.csi"], "unsupportedTopologyKeys": ["old/zone"], "comment": "x"}}"#,
-        entry(r#""resources": {"cpu": 2}, "dynamicResources": {"resourceSliceTemplates": []}"#)
+        entry(
+            r#""resources": {"cpu": 2}, "dynamicResources": {"resourceSliceTemplates": [{"driver": "d", "pool": "p"}]}"#
+        )
     );
     let catalog = Catalog::parse("f", &text).unwrap();
     assert_eq!(catalog.shapes(&"blue".into()).len(), 1);
     assert_eq!(catalog.shapes(&"empty".into()).len(), 0);
     assert_eq!(catalog.shapes(&"unheard-of".into()).len(), 0);
-    assert!(catalog.devices(&"blue".into(), &"m5.large".into()).is_some());
+    assert!(catalog.shapes(&"blue".into())[0].dynamic_resources.is_some());
     assert_eq!(catalog.vocabulary().reservation_id, Some("cloud/reservation".into()));
     assert_eq!(catalog.ignored_fields, ["comment"]);
     check_round_trip(&catalog);
@@ -317,4 +319,60 @@ fn the_generic_catalog_has_upstreams_names_sizes_and_prices() {
     );
     assert_eq!(first.offerings[0].price, 0.019003238553599998);
     assert_eq!(first.offerings[1].price, 0.027147483648);
+}
+
+#[test]
+fn devices_come_with_a_shape() {
+    let text = entry(
+        r#""resources": {"cpu": 2}, "dynamicResources": {
+            "resourceSliceTemplates": [
+                {"driver": "gpu.example.com", "pool": "gpus", "sharedCounters": [
+                    {"name": "memory", "counters": {"bytes": {"value": "80Gi"}}}]},
+                {"driver": "gpu.example.com", "pool": "gpus", "devices": [
+                    {"name": "gpu-0", "attributes": {"model": {"string": "A100"}, "cores": {"int": 108}},
+                     "capacity": {"memory": {"value": "40Gi", "requestPolicy": {"default": "4Gi"}}},
+                     "allowMultipleAllocations": true,
+                     "consumesCounters": [{"counterSet": "memory", "counters": {"bytes": {"value": "40Gi"}}}]},
+                    {"name": "gpu-1"}]}],
+            "attributeBindings": [{"attribute": "example.com/root", "devices": [
+                {"driver": "gpu.example.com", "pool": "gpus", "device": "gpu-0"},
+                {"driver": "gpu.example.com", "pool": "gpus", "device": "gpu-1"}]}]}"#,
+    );
+    let catalog = Catalog::parse("f", &text).unwrap();
+    let shape = only(&catalog);
+    let devices = shape.dynamic_resources.as_ref().unwrap();
+    let [counters, gpus] = &devices.templates[..] else {
+        panic!("{devices:?}");
+    };
+    assert_eq!(counters.shared_counters[0].counters["bytes"].to_string(), "80Gi");
+    assert_eq!(gpus.devices.len(), 2);
+    assert!(gpus.devices[0].shareable);
+    assert_eq!(gpus.devices[0].consumes[0].counters["bytes"].to_string(), "40Gi");
+    assert_eq!(devices.bindings[0].devices[1].to_string(), "gpu.example.com/gpus/gpu-1");
+    check_round_trip(&catalog);
+}
+
+#[test]
+fn devices_that_cannot_be_read_are_named_with_their_place() {
+    for (devices, complaint) in [
+        (
+            r#"{"resourceSliceTemplates": [{"driver": "d"}]}"#,
+            "dynamicResources.resourceSliceTemplates[0]: missing field `pool`",
+        ),
+        (
+            r#"{"resourceSliceTemplates": [{"driver": "d", "pool": "p", "devices": [
+                {"name": "a", "capacity": {"memory": {"value": "much"}}}]}]}"#,
+            "dynamicResources.resourceSliceTemplates[0].devices[0].capacity[memory].value: ",
+        ),
+        (
+            r#"{"resourceSliceTemplates": [{"driver": "d", "pool": "p", "devices": [{"name": "a"}],
+                "sharedCounters": [{"name": "c", "counters": {}}]}]}"#,
+            "dynamicResources.resourceSliceTemplates[0]: has devices and sharedCounters",
+        ),
+        (r#"{"slices": []}"#, "unknown field `slices`"),
+    ] {
+        let text = entry(&format!(r#""resources": {{"cpu": 2}}, "dynamicResources": {devices}"#));
+        let refused = Catalog::parse("f", &text).unwrap_err().to_string();
+        assert!(refused.contains(complaint), "{refused}");
+    }
 }
