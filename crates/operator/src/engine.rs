@@ -11,6 +11,7 @@ use k8s_openapi::api::{
     apps::v1::DaemonSet,
     core::v1::{Namespace, Node, PersistentVolumeClaim, Pod},
     policy::v1::PodDisruptionBudget,
+    resource::v1::{DeviceClass, ResourceClaim, ResourceSlice},
     storage::v1::VolumeAttachment,
 };
 use kube::{
@@ -86,6 +87,11 @@ impl Engine {
         self.feed::<Namespace>(&index, &mut tasks);
         self.feed::<VolumeAttachment>(&index, &mut tasks);
         self.feed::<PersistentVolumeClaim>(&index, &mut tasks);
+        if !self.settings.ignore_dra_requests {
+            self.feed::<ResourceClaim>(&index, &mut tasks);
+            self.feed::<ResourceSlice>(&index, &mut tasks);
+            self.feed::<DeviceClass>(&index, &mut tasks);
+        }
         for kind in kinds {
             let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
             let resource = ApiResource::from_gvk_with_plural(&gvk, kind.plural);

@@ -23,6 +23,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::{
     Change, Event, Indexed, Kind, Served, Table, View,
     daemons::DaemonPods,
+    devices::DeviceTables,
     kinds::in_scope,
     ledger::Ledger,
     marks::Marks,
@@ -42,6 +43,7 @@ pub struct Core {
     pub(crate) daemon_pods: DaemonPods,
     pub(crate) budgets: Table<DisruptionBudget>,
     pub(crate) namespaces: Table<Labels>,
+    pub(crate) devices: DeviceTables,
     pub(crate) marks: Marks,
     pub(crate) shapes: Shapes,
     pub(crate) served: Served,
@@ -160,6 +162,7 @@ impl Index {
                 daemon_pods: DaemonPods::default(),
                 budgets: Table::default(),
                 namespaces: Table::default(),
+                devices: DeviceTables::default(),
                 marks: Marks::default(),
                 shapes: Shapes::default(),
                 served,

@@ -37,6 +37,9 @@ pub enum Kind {
     Namespace,
     VolumeAttachment,
     VolumeClaim,
+    ResourceClaim,
+    ResourceSlice,
+    DeviceClass,
 }
 
 /// A kind that the index takes in.

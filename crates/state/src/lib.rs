@@ -19,6 +19,7 @@
 //! - [`machines`]: how claims and nodes become machines.
 
 mod daemons;
+mod devices;
 mod event;
 mod feed;
 mod index;
