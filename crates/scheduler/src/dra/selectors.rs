@@ -19,8 +19,8 @@ struct Memory {
     verdicts: BTreeMap<Question, Verdict>,
 }
 
-/// Driver, and the addresses of condition and device. Both are kept here, so that no address is used twice.
-type Question = (Arc<str>, usize, usize);
+/// The addresses of condition and device, which are kept here so that no address is used twice, and the driver.
+type Question = (usize, usize, Arc<str>);
 
 #[derive(Debug)]
 struct Verdict {
@@ -45,11 +45,8 @@ impl Selectors {
     pub fn hold(&self, conditions: &[Arc<Condition>], driver: &Arc<str>, device: &Arc<Device>) -> bool {
         let mut memory = self.memory();
         conditions.iter().all(|condition| {
-            let key = (
-                driver.clone(),
-                Arc::as_ptr(condition).addr(),
-                Arc::as_ptr(device).addr(),
-            );
+            let addresses = (Arc::as_ptr(condition).addr(), Arc::as_ptr(device).addr());
+            let key = (addresses.0, addresses.1, driver.clone());
             let ask = || Verdict {
                 _device: device.clone(),
                 holds: condition.holds(driver, device),
