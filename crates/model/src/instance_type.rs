@@ -86,8 +86,21 @@ pub struct Offering {
     pub reservation_capacity: Option<u32>,
     /// Replaces the shape's capacity, key by key.
     pub capacity_override: Option<Resources>,
-    /// Replaces the shape's overhead, key by key.
+    /// Comes on top of the shape's overhead.
     pub overhead_override: Option<Overhead>,
+}
+
+/// What overlays have changed of a shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overlays {
+    pub price: bool,
+    pub capacity: bool,
+}
+
+impl Overlays {
+    pub fn any(self) -> bool {
+        self.price || self.capacity
+    }
 }
 
 /// A shape that the cloud sells, whether or not it is to be had now.
@@ -101,6 +114,8 @@ pub struct InstanceType {
     pub overhead: Overhead,
     /// Devices that pods can claim, where the type has any.
     pub dynamic_resources: Option<Arc<DynamicResources>>,
+    /// Claims that list an overlaid shape say so.
+    pub overlays: Overlays,
     /// What pods can use: computed once by [`InstanceType::new`].
     allocatable: Resources,
 }
@@ -121,6 +136,7 @@ impl InstanceType {
             capacity,
             overhead,
             dynamic_resources: None,
+            overlays: Overlays::default(),
             allocatable,
         }
     }
@@ -130,6 +146,19 @@ impl InstanceType {
     pub fn with_dynamic_resources(mut self, devices: Option<Arc<DynamicResources>>) -> Self {
         self.dynamic_resources = devices;
         self
+    }
+
+    /// The same shape with other prices or another capacity.
+    #[must_use]
+    pub fn overlaid(&self, offerings: Vec<Offering>, capacity: Resources, overlays: Overlays) -> Self {
+        let allocatable = allocatable(&capacity, &self.overhead.total());
+        Self {
+            offerings,
+            capacity,
+            overlays,
+            allocatable,
+            ..self.clone()
+        }
     }
 
     /// What pods can use of this shape, before any offering's override.
@@ -148,9 +177,7 @@ impl InstanceType {
         }
         let mut overhead = self.overhead.total();
         if let Some(changed) = &offering.overhead_override {
-            for (name, amount) in changed.total().iter() {
-                overhead.set(name.clone(), amount);
-            }
+            overhead.add_assign(&changed.total());
         }
         allocatable(&capacity, &overhead)
     }

@@ -16,13 +16,14 @@ pub mod dra;
 pub mod ids;
 pub mod instance_type;
 pub mod node;
+pub mod overlay;
 pub mod pod;
 pub mod pool;
 pub mod quantity;
 pub mod requirement;
 pub mod requirements;
 pub mod resources;
-#[cfg(feature = "samples")]
+#[cfg(any(test, feature = "samples"))]
 pub mod samples;
 pub mod snapshot;
 pub mod taint;

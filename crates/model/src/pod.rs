@@ -220,7 +220,8 @@ pub struct Pod {
     pub deletion: Option<Timestamp>,
     /// The scheduler found no place: condition PodScheduled with reason Unschedulable.
     pub unschedulable: bool,
-    /// Condition PodScheduled is there with another reason: somebody else holds the pod back.
+    /// Has no node and must not be given one: condition PodScheduled is there with another reason, or what the pod asks
+    /// for cannot be read.
     pub scheduling_gated: bool,
     pub do_not_disrupt: Option<DoNotDisrupt>,
     /// `controller.kubernetes.io/pod-deletion-cost`.

@@ -9,10 +9,10 @@ use controllers::{
 };
 use k8s_openapi::api::{
     apps::v1::DaemonSet,
-    core::v1::{Namespace, Node, PersistentVolumeClaim, Pod},
+    core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod},
     policy::v1::PodDisruptionBudget,
     resource::v1::{DeviceClass, ResourceClaim, ResourceSlice},
-    storage::v1::VolumeAttachment,
+    storage::v1::{CSINode, StorageClass, VolumeAttachment},
 };
 use kube::{
     Api, Client,
@@ -92,6 +92,9 @@ impl Engine {
             self.feed::<ResourceSlice>(&index, &mut tasks);
             self.feed::<DeviceClass>(&index, &mut tasks);
         }
+        self.feed::<PersistentVolume>(&index, &mut tasks);
+        self.feed::<StorageClass>(&index, &mut tasks);
+        self.feed::<CSINode>(&index, &mut tasks);
         for kind in kinds {
             let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
             let resource = ApiResource::from_gvk_with_plural(&gvk, kind.plural);
@@ -133,6 +136,8 @@ fn knobs(settings: &Settings) -> Knobs {
         solver: Options {
             preference_policy: settings.preference_policy,
             min_values_policy: settings.min_values_policy,
+            ignore_dra: settings.ignore_dra_requests,
+            reserved_capacity: settings.feature_gates.reserved_capacity,
             ..Options::default()
         },
         observe_cluster: settings.observe_cluster_state,

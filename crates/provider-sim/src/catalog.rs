@@ -172,6 +172,12 @@ impl Catalog {
         }
         words.reservation_id = self.reservation_id.clone();
         words
+            .unsupported_provisioners
+            .extend(self.unsupported_provisioners.iter().cloned());
+        words
+            .unsupported_topology_keys
+            .extend(self.unsupported_topology_keys.iter().cloned());
+        words
     }
 
     /// The catalog as the file that [`load`](Self::load) reads. Shapes whose labels and overhead can be derived are

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::convert;
+use api::convert::{self, Parsed};
 use imbl::OrdMap;
 use k8s_openapi::api::resource::v1 as resource;
 use model::dra::{DeviceClass, ResourceClaim, ResourceSlice};
@@ -28,8 +28,8 @@ impl Indexed for resource::ResourceClaim {
     const KIND: Kind = Kind::ResourceClaim;
     type Kept = ResourceClaim;
 
-    fn keep(self, _: &mut Core) -> Option<ResourceClaim> {
-        Some(convert::resource_claim(&self).value)
+    fn keep(self, _: &mut Core) -> Option<Parsed<ResourceClaim>> {
+        Some(convert::resource_claim(&self))
     }
 
     fn table(core: &mut Core) -> &mut Table<ResourceClaim> {
@@ -49,8 +49,8 @@ impl Indexed for resource::ResourceSlice {
     const KIND: Kind = Kind::ResourceSlice;
     type Kept = ResourceSlice;
 
-    fn keep(self, _: &mut Core) -> Option<ResourceSlice> {
-        Some(convert::resource_slice(&self).value)
+    fn keep(self, _: &mut Core) -> Option<Parsed<ResourceSlice>> {
+        Some(convert::resource_slice(&self))
     }
 
     fn table(core: &mut Core) -> &mut Table<ResourceSlice> {
@@ -70,8 +70,8 @@ impl Indexed for resource::DeviceClass {
     const KIND: Kind = Kind::DeviceClass;
     type Kept = DeviceClass;
 
-    fn keep(self, _: &mut Core) -> Option<DeviceClass> {
-        Some(convert::device_class(&self))
+    fn keep(self, _: &mut Core) -> Option<Parsed<DeviceClass>> {
+        Some(convert::device_class(&self).into())
     }
 
     fn table(core: &mut Core) -> &mut Table<DeviceClass> {

@@ -6,7 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use api::v1::{NodeClaim, NodePool};
+use api::{
+    FieldError,
+    convert::Parsed,
+    v1::{NodeClaim, NodePool},
+};
 use jiff::Timestamp;
 use k8s_openapi::api::{
     core::v1::{Node, Pod},
@@ -14,14 +18,14 @@ use k8s_openapi::api::{
 };
 use kube::{ResourceExt, core::DynamicObject};
 use model::{
-    Labels, NodeKey, PoolName, Vocabulary,
-    snapshot::{Catalog, Daemon, DisruptionBudget},
+    Labels, NodeKey, PoolName, StorageClass, Vocabulary, Volume, VolumeClaim,
+    snapshot::{AttachLimits, Catalog, Daemon, DisruptionBudget},
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 use crate::{
-    Change, Event, Indexed, Kind, Served, Table, View,
+    Change, Event, Indexed, Kind, ObjectKey, Served, Table, View,
     daemons::DaemonPods,
     devices::DeviceTables,
     kinds::in_scope,
@@ -44,6 +48,10 @@ pub struct Core {
     pub(crate) budgets: Table<DisruptionBudget>,
     pub(crate) namespaces: Table<Labels>,
     pub(crate) devices: DeviceTables,
+    pub(crate) volume_claims: Table<VolumeClaim>,
+    pub(crate) volumes: Table<Volume>,
+    pub(crate) storage_classes: Table<StorageClass>,
+    pub(crate) attach_limits: Table<AttachLimits>,
     pub(crate) marks: Marks,
     pub(crate) shapes: Shapes,
     pub(crate) served: Served,
@@ -88,8 +96,18 @@ impl Core {
         }
     }
 
-    fn replace<K: Indexed>(&mut self, id: Identity, new: Option<K::Kept>) {
-        let new = new.map(Arc::new);
+    /// Notes what could not be read of an object, in the place of what was noted before.
+    pub(crate) fn note_unread(&mut self, kind: Kind, key: &ObjectKey, errors: Vec<FieldError>) {
+        if !errors.is_empty() {
+            let unread = &mut self.view_mut().unread;
+            unread.insert((kind, key.clone()), errors.into());
+        } else if !self.view.unread.is_empty() {
+            self.view_mut().unread.remove(&(kind, key.clone()));
+        }
+    }
+
+    fn replace<K: Indexed>(&mut self, id: Identity, new: Option<Parsed<K::Kept>>) {
+        let (new, errors) = new.map(|parsed| (Arc::new(parsed.value), parsed.errors)).unzip();
         let entries = &mut K::table(self).entries;
         let old = match &new {
             Some(value) => entries.insert(
@@ -111,6 +129,7 @@ impl Core {
             return;
         }
         self.view_mut().snapshot.version += 1;
+        self.note_unread(K::KIND, &change.key, errors.unwrap_or_default());
         K::settle(self, &change);
         if let Some(event) = K::event(change) {
             self.publish(event);
@@ -163,6 +182,10 @@ impl Index {
                 budgets: Table::default(),
                 namespaces: Table::default(),
                 devices: DeviceTables::default(),
+                volume_claims: Table::default(),
+                volumes: Table::default(),
+                storage_classes: Table::default(),
+                attach_limits: Table::default(),
                 marks: Marks::default(),
                 shapes: Shapes::default(),
                 served,

@@ -3,12 +3,12 @@
 use std::{fmt::Debug, sync::Arc};
 
 use api::{
-    convert,
+    convert::{self, Parsed},
     v1::{NodeClaim, NodePool},
 };
 use k8s_openapi::api::{
     apps::v1::DaemonSet,
-    core::v1::{Namespace, Node, PersistentVolumeClaim, Pod},
+    core::v1::{Namespace, Node, Pod},
     policy::v1::PodDisruptionBudget,
     storage::v1::VolumeAttachment,
 };
@@ -40,6 +40,9 @@ pub enum Kind {
     ResourceClaim,
     ResourceSlice,
     DeviceClass,
+    Volume,
+    StorageClass,
+    AttachLimits,
 }
 
 /// A kind that the index takes in.
@@ -55,9 +58,10 @@ pub trait Indexed:
         String::new()
     }
 
-    /// `None` for an object that is not ours to know.
+    /// `None` for an object that is not ours to know. Kinds that are kept as they are find out what cannot be read
+    /// when they settle.
     #[doc(hidden)]
-    fn keep(self, core: &mut Core) -> Option<Self::Kept>;
+    fn keep(self, core: &mut Core) -> Option<Parsed<Self::Kept>>;
     #[doc(hidden)]
     fn table(core: &mut Core) -> &mut Table<Self::Kept>;
     /// Brings everything that follows from the object up to date.
@@ -78,8 +82,8 @@ impl Indexed for NodePool {
     const KIND: Kind = Kind::NodePool;
     type Kept = NodePool;
 
-    fn keep(self, core: &mut Core) -> Option<NodePool> {
-        core.served.pool(&self).then(|| slim(self))
+    fn keep(self, core: &mut Core) -> Option<Parsed<NodePool>> {
+        core.served.pool(&self).then(|| slim(self).into())
     }
 
     fn table(core: &mut Core) -> &mut Table<NodePool> {
@@ -88,12 +92,14 @@ impl Indexed for NodePool {
 
     fn settle(core: &mut Core, change: &Change<NodePool>) {
         let name = PoolName::from(&*change.key.name);
-        let snapshot = &mut core.view_mut().snapshot;
         match &change.new {
             Some(pool) => {
-                snapshot.pools.insert(name, Arc::new(convert::pool(pool).value));
+                let parsed = convert::pool(pool);
+                core.note_unread(Self::KIND, &change.key, parsed.errors);
+                core.view_mut().snapshot.pools.insert(name, Arc::new(parsed.value));
             }
             None => {
+                let snapshot = &mut core.view_mut().snapshot;
                 snapshot.pools.remove(&name);
                 snapshot.catalogs.remove(&name);
             }
@@ -109,8 +115,8 @@ impl Indexed for NodeClaim {
     const KIND: Kind = Kind::NodeClaim;
     type Kept = NodeClaim;
 
-    fn keep(self, core: &mut Core) -> Option<NodeClaim> {
-        core.served.claim(&self).then(|| slim(self))
+    fn keep(self, core: &mut Core) -> Option<Parsed<NodeClaim>> {
+        core.served.claim(&self).then(|| slim(self).into())
     }
 
     fn table(core: &mut Core) -> &mut Table<NodeClaim> {
@@ -130,8 +136,8 @@ impl Indexed for Node {
     const KIND: Kind = Kind::Node;
     type Kept = Node;
 
-    fn keep(self, _: &mut Core) -> Option<Node> {
-        Some(slim(self))
+    fn keep(self, _: &mut Core) -> Option<Parsed<Node>> {
+        Some(slim(self).into())
     }
 
     fn table(core: &mut Core) -> &mut Table<Node> {
@@ -151,10 +157,10 @@ impl Indexed for Pod {
     const KIND: Kind = Kind::Pod;
     type Kept = model::Pod;
 
-    fn keep(self, core: &mut Core) -> Option<model::Pod> {
-        let mut pod = convert::pod(&self).value;
-        core.shapes.share(&self, &mut pod);
-        core.daemon_pods.note(&self, &pod);
+    fn keep(self, core: &mut Core) -> Option<Parsed<model::Pod>> {
+        let mut pod = convert::pod(&self);
+        core.shapes.share(&self, &mut pod.value);
+        core.daemon_pods.note(&self, &pod.value);
         Some(pod)
     }
 
@@ -183,8 +189,8 @@ impl Indexed for DaemonSet {
     const KIND: Kind = Kind::DaemonSet;
     type Kept = Daemon;
 
-    fn keep(self, _: &mut Core) -> Option<Daemon> {
-        Some(convert::daemon(&self).value)
+    fn keep(self, _: &mut Core) -> Option<Parsed<Daemon>> {
+        Some(convert::daemon(&self))
     }
 
     fn table(core: &mut Core) -> &mut Table<Daemon> {
@@ -204,8 +210,8 @@ impl Indexed for PodDisruptionBudget {
     const KIND: Kind = Kind::DisruptionBudget;
     type Kept = DisruptionBudget;
 
-    fn keep(self, _: &mut Core) -> Option<DisruptionBudget> {
-        Some(convert::disruption_budget(&self).value)
+    fn keep(self, _: &mut Core) -> Option<Parsed<DisruptionBudget>> {
+        Some(convert::disruption_budget(&self))
     }
 
     fn table(core: &mut Core) -> &mut Table<DisruptionBudget> {
@@ -229,14 +235,10 @@ impl Indexed for Namespace {
     const KIND: Kind = Kind::Namespace;
     type Kept = Labels;
 
-    fn keep(self, _: &mut Core) -> Option<Labels> {
-        let labels = self.metadata.labels.unwrap_or_default();
-        Some(
-            labels
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-        )
+    fn keep(self, _: &mut Core) -> Option<Parsed<Labels>> {
+        let labels = self.metadata.labels.unwrap_or_default().into_iter();
+        let labels: Labels = labels.map(|(key, value)| (key.into(), value.into())).collect();
+        Some(labels.into())
     }
 
     fn table(core: &mut Core) -> &mut Table<Labels> {
@@ -260,8 +262,8 @@ impl Indexed for VolumeAttachment {
     const KIND: Kind = Kind::VolumeAttachment;
     type Kept = VolumeAttachment;
 
-    fn keep(self, _: &mut Core) -> Option<VolumeAttachment> {
-        Some(slim(self))
+    fn keep(self, _: &mut Core) -> Option<Parsed<VolumeAttachment>> {
+        Some(slim(self).into())
     }
 
     fn table(core: &mut Core) -> &mut Table<VolumeAttachment> {
@@ -284,25 +286,6 @@ impl Indexed for VolumeAttachment {
     }
 }
 
-impl Indexed for PersistentVolumeClaim {
-    const KIND: Kind = Kind::VolumeClaim;
-    type Kept = PersistentVolumeClaim;
-
-    fn keep(self, _: &mut Core) -> Option<PersistentVolumeClaim> {
-        Some(slim(self))
-    }
-
-    fn table(core: &mut Core) -> &mut Table<PersistentVolumeClaim> {
-        &mut core.view_mut().volume_claims
-    }
-
-    fn settle(_: &mut Core, _: &Change<PersistentVolumeClaim>) {}
-
-    fn event(_: Change<PersistentVolumeClaim>) -> Option<Event> {
-        None
-    }
-}
-
 /// Node classes share one table; group and kind stand where a namespace would.
 impl Indexed for DynamicObject {
     const KIND: Kind = Kind::NodeClass;
@@ -312,8 +295,8 @@ impl Indexed for DynamicObject {
         format!("{}/{}", resource.group, resource.kind)
     }
 
-    fn keep(self, _: &mut Core) -> Option<NodeClass> {
-        Some(NodeClass::of(slim(self)))
+    fn keep(self, _: &mut Core) -> Option<Parsed<NodeClass>> {
+        Some(NodeClass::of(slim(self)).into())
     }
 
     fn table(core: &mut Core) -> &mut Table<NodeClass> {

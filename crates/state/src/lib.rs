@@ -17,6 +17,7 @@
 //! - [`Feed`]: lists and watches one kind into an index, for as long as it is polled.
 //! - [`table`] and [`ledger`]: which version of an object counts.
 //! - [`machines`]: how claims and nodes become machines.
+//! - [`kinds`] and [`storage`]: what is kept of each kind, and what follows from a change of it.
 
 mod daemons;
 mod devices;
@@ -30,6 +31,7 @@ mod marks;
 mod node_class;
 mod served;
 mod shapes;
+mod storage;
 mod table;
 mod view;
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use api::{convert, v1::NodeClaim};
 use imbl::{OrdMap, OrdSet};
 use k8s_openapi::api::core::v1::Node;
-use model::{ClaimName, NodeKey, NodeName, ProviderId, StateNode};
+use model::{ClaimName, NodeFacts, NodeKey, NodeName, ProviderId, StateNode};
 
-use crate::{Change, index::Core, served};
+use crate::{Change, Kind, ObjectKey, index::Core, served};
 
 fn instance_of_claim(claim: &NodeClaim) -> Option<ProviderId> {
     let id = claim.status.as_ref()?.provider_id.as_deref()?;
@@ -106,18 +106,17 @@ fn settle(core: &mut Core, instance: &ProviderId) {
 
 fn place_claim(core: &mut Core, name: &ClaimName, node: Option<&NodeName>) {
     let key = NodeKey::Claim(name.clone());
-    let view = core.view_mut();
-    let Some(claim) = view.claims.named(name.as_str()).cloned() else {
+    let Some(claim) = core.view_mut().claims.named(name.as_str()).cloned() else {
         return remove(core, &key);
     };
-    let node = node
-        .and_then(|node| view.nodes.named(node.as_str()))
-        .map(|node| convert::node(node).value);
+    let claim = convert::claim(&claim);
+    core.note_unread(Kind::NodeClaim, &ObjectKey::new("", name.as_str()), claim.errors);
+    let node = node.and_then(|node| facts(core, node));
     put(
         core,
         StateNode {
             key,
-            claim: Some(convert::claim(&claim).value),
+            claim: Some(claim.value),
             node,
             nominated_until: None,
             marked_for_deletion: false,
@@ -133,16 +132,24 @@ fn place_node(core: &mut Core, name: &NodeName) {
     if core.served.node(&node) && served::is_unfinished(&node) {
         return remove(core, &key);
     }
+    let node = facts(core, name);
     put(
         core,
         StateNode {
             key,
             claim: None,
-            node: Some(convert::node(&node).value),
+            node,
             nominated_until: None,
             marked_for_deletion: false,
         },
     );
+}
+
+fn facts(core: &mut Core, name: &NodeName) -> Option<NodeFacts> {
+    let node = core.view_mut().nodes.named(name.as_str()).cloned()?;
+    let parsed = convert::node(&node);
+    core.note_unread(Kind::Node, &ObjectKey::new("", name.as_str()), parsed.errors);
+    Some(parsed.value)
 }
 
 fn put(core: &mut Core, mut machine: StateNode) {

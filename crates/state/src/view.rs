@@ -1,15 +1,15 @@
 //! What is known of the cluster at one moment.
 
-use api::v1::{NodeClaim, NodeClassReference, NodePool};
-use imbl::{OrdMap, OrdSet};
-use k8s_openapi::api::{
-    core::v1::{Node, PersistentVolumeClaim},
-    storage::v1::VolumeAttachment,
+use api::{
+    FieldError,
+    v1::{NodeClaim, NodeClassReference, NodePool},
 };
+use imbl::{OrdMap, OrdSet};
+use k8s_openapi::api::{core::v1::Node, storage::v1::VolumeAttachment};
 use model::{ClaimName, NodeName, ProviderId, Snapshot};
 use std::sync::Arc;
 
-use crate::{NodeClass, ObjectKey, Table};
+use crate::{Kind, NodeClass, ObjectKey, Table};
 
 /// The cluster at one moment: what decisions see, and the objects that writes start from.
 ///
@@ -23,7 +23,8 @@ pub struct View {
     pub nodes: Table<Node>,
     pub classes: Table<NodeClass>,
     pub attachments: Table<VolumeAttachment>,
-    pub volume_claims: Table<PersistentVolumeClaim>,
+    /// Fields that could not be read, by the objects that have any. What stands in their place is in `api::convert`.
+    pub unread: OrdMap<(Kind, ObjectKey), Arc<[FieldError]>>,
     /// Claims that no instance is known for. While there are any, capacity is on its way that no decision can see.
     pub unlaunched: OrdSet<ClaimName>,
     /// Every watched kind has been listed once.

@@ -6,12 +6,13 @@ use api::v1::{NodeClaim, NodePool};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::{
     apps::v1::DaemonSet,
-    core::v1::{Node, Pod},
+    core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod},
+    storage::v1::{CSINode, StorageClass},
 };
 use model::{NodeKey, NodeName, Quantity};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use state::{Event, Index, Served, View};
+use state::{Event, Index, ObjectKey, Served, View};
 
 fn index() -> Index {
     Index::new(Arc::default(), Served::new([("g".to_owned(), "K".to_owned())]))
@@ -366,4 +367,67 @@ proptest! {
             prop_assert_eq!(a.snapshot.requested_on(machine), b.snapshot.requested_on(machine));
         }
     }
+}
+
+#[test]
+fn storage_goes_into_the_snapshot_and_out_again() {
+    let index = index();
+    let mut claim = meta("data", "c", 1);
+    claim["namespace"] = "default".into();
+    let claim: PersistentVolumeClaim = parse(json!({"metadata": claim, "spec": {"volumeName": "v1"}}));
+    let volume: PersistentVolume =
+        parse(json!({"metadata": meta("v1", "v", 1), "spec": {"csi": {"driver": "csi.a", "volumeHandle": "x"}}}));
+    let class: StorageClass = parse(json!({"metadata": meta("fast", "s", 1), "provisioner": "csi.a"}));
+    let drivers = json!([{"name": "csi.a", "nodeID": "n", "allocatable": {"count": 3}}]);
+    let limits: CSINode = parse(json!({"metadata": meta("n1", "n", 1), "spec": {"drivers": drivers}}));
+    index.apply(claim.clone());
+    index.apply(volume.clone());
+    index.apply(class.clone());
+    index.apply(limits.clone());
+
+    let snapshot = &index.view().snapshot;
+    assert_eq!(
+        snapshot.volume_claims[&ObjectKey::new("default", "data")]
+            .volume
+            .as_deref(),
+        Some("v1")
+    );
+    assert_eq!(snapshot.volumes["v1"].driver.as_deref(), Some("csi.a"));
+    assert_eq!(&*snapshot.storage_classes["fast"].driver, "csi.a");
+    assert_eq!(snapshot.attach_limits["n1"]["csi.a"], 3);
+
+    index.delete(&claim);
+    index.delete(&volume);
+    index.delete(&class);
+    index.delete(&limits);
+    let snapshot = &index.view().snapshot;
+    assert!(snapshot.volume_claims.is_empty() && snapshot.volumes.is_empty());
+    assert!(snapshot.storage_classes.is_empty() && snapshot.attach_limits.is_empty());
+}
+
+#[test]
+fn what_cannot_be_read_is_told_until_it_can() {
+    let index = index();
+    let unread = || {
+        let view = index.view();
+        let lines = view
+            .unread
+            .iter()
+            .map(|((kind, key), errors)| format!("{kind:?} {key}: {}", errors[0]));
+        lines.collect::<Vec<_>>()
+    };
+    index.apply(pod("a", "a", 1, None, "1O0m"));
+    let mut tainted = node("n", "n", 1, None, json!({}));
+    tainted.spec.get_or_insert_default().taints = Some(parse(json!([{"key": "k", "effect": "Never"}])));
+    index.apply(tainted);
+    assert_eq!(
+        unread(),
+        [
+            "Node /n: spec.taints[0].effect: \"Never\" is not a taint effect: use NoSchedule, PreferNoSchedule or NoExecute",
+            "Pod default/a: spec.containers[0].resources.requests.cpu: \"1O0m\" is not a quantity: expected a number with an optional suffix such as m, k, Mi or e6",
+        ]
+    );
+    index.apply(pod("a", "a", 2, None, "100m"));
+    index.delete(&node("n", "n", 2, None, json!({})));
+    assert!(unread().is_empty());
 }

@@ -42,10 +42,19 @@ pub fn resources(path: &str, amounts: Option<&Quantities>, errors: &mut Vec<Fiel
     for (name, QuantityText(text)) in amounts.into_iter().flatten() {
         match Quantity::parse(text) {
             Ok(amount) => resources.set(ResourceName::from(name.as_str()), amount),
-            Err(error) => errors.push(FieldError::new(format!("{path}[{name}]"), error)),
+            Err(error) => errors.push(FieldError::new(member(path, name), error)),
         }
     }
     resources
+}
+
+/// The path of a member of a map. A name with a dot in it would read like several.
+fn member(path: &str, name: &str) -> String {
+    if name.contains('.') {
+        format!("{path}[{name}]")
+    } else {
+        format!("{path}.{name}")
+    }
 }
 
 /// Amounts as an object carries them.

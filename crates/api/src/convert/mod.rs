@@ -14,6 +14,7 @@
 //! | a device of a slice | the device is left out |
 //! | a request of a resource claim | the pods of the claim wait |
 //! | a term of a node selector of devices | it selects no node |
+//! | a place of a volume | nowhere |
 //! | a label selector | it selects nothing |
 //!
 //! Start at [`pod`](pod()) or [`pool`](pool()).
@@ -24,6 +25,7 @@ mod device;
 mod device_claim;
 mod fields;
 mod node;
+mod overlay;
 mod pod;
 mod pod_claims;
 mod pool;
@@ -31,6 +33,7 @@ mod requests;
 mod requirement;
 mod selector;
 mod shape;
+mod volume;
 mod workload;
 
 pub use claim::{claim, phase};
@@ -38,10 +41,12 @@ pub use device::{counter_sets, device, device_class, resource_slice};
 pub use device_claim::resource_claim;
 pub use fields::resources_text;
 pub use node::node;
+pub use overlay::overlay;
 pub use pod::pod;
 pub use pool::pool;
 pub use requirement::to_requirements;
 pub use shape::pod_shape;
+pub use volume::{attach_limits, storage_class, volume, volume_claim};
 pub use workload::{daemon, daemon_like, disruption_budget};
 
 use crate::field_error::FieldError;
@@ -51,6 +56,16 @@ use crate::field_error::FieldError;
 pub struct Parsed<T> {
     pub value: T,
     pub errors: Vec<FieldError>,
+}
+
+/// A value of which everything could be read.
+impl<T> From<T> for Parsed<T> {
+    fn from(value: T) -> Self {
+        Self {
+            value,
+            errors: Vec::new(),
+        }
+    }
 }
 
 impl<T> Parsed<T> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{Pod as Written, PodCondition};
+use k8s_openapi::api::core::v1::{Pod as Written, PodCondition, PodSpec};
 use model::Pod;
 use model::ids::PodKey;
 use model::pod::{DoNotDisrupt, PodOwner, PodPhase};
@@ -19,11 +19,12 @@ const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 pub fn pod(written: &Written) -> Parsed<Pod> {
     let meta = &written.metadata;
     let namespace = meta.namespace.as_deref().unwrap_or_default();
-    let spec = written.spec.clone().unwrap_or_default();
+    let nothing = PodSpec::default();
+    let spec = written.spec.as_ref().unwrap_or(&nothing);
     let status = written.status.as_ref();
     let owner = owner(written);
 
-    let mut shape = pod_shape(namespace, meta.labels.as_ref(), &spec, status);
+    let mut shape = pod_shape(namespace, meta.labels.as_ref(), spec, status);
     if owner == PodOwner::DaemonSet {
         // The DaemonSet controller pins its pods to a node by field; that is no demand on a new one.
         shape.errors.retain(|error| !error.field.ends_with(".matchFields"));
@@ -35,7 +36,8 @@ pub fn pod(written: &Written) -> Parsed<Pod> {
     let scheduled = condition(written, "PodScheduled");
     let judged = scheduled.and_then(|condition| condition.reason.as_deref());
     let unschedulable = judged == Some("Unschedulable");
-    let held_back = scheduled.is_some_and(|condition| condition.status != "True") && !unschedulable;
+    let node = fields::non_empty(spec.node_name.as_ref());
+    let held_back = scheduled.is_some() && !unschedulable && node.is_none();
 
     let value = Pod {
         key: PodKey::new(namespace, fields::name(meta)),
@@ -44,7 +46,7 @@ pub fn pod(written: &Written) -> Parsed<Pod> {
         owner,
         phase: phase(status.and_then(|status| status.phase.as_deref())),
         ready: condition(written, "Ready").is_some_and(|condition| condition.status == "True"),
-        node: fields::non_empty(spec.node_name.as_ref()).map(Into::into),
+        node: node.map(Into::into),
         nominated_node: status
             .and_then(|status| fields::non_empty(status.nominated_node_name.as_ref()))
             .map(Into::into),
@@ -52,7 +54,7 @@ pub fn pod(written: &Written) -> Parsed<Pod> {
         started: status.and_then(|status| fields::time(status.start_time.as_ref())),
         deletion: fields::time(meta.deletion_timestamp.as_ref()),
         unschedulable: unschedulable && !unreadable,
-        scheduling_gated: held_back || (unschedulable && unreadable),
+        scheduling_gated: held_back || (unreadable && node.is_none()),
         do_not_disrupt: annotation(written, DO_NOT_DISRUPT).map(do_not_disrupt),
         deletion_cost: deletion_cost(written, &mut errors),
         generated_claims: pod_claims::generated_claims(status),

@@ -93,6 +93,6 @@ fn a_node_with_an_unreadable_amount_keeps_the_others() {
         "status": { "allocatable": { "cpu": "4", "memory": "much" } },
     }));
     let parsed = convert::node(&node);
-    assert_eq!(fields(&parsed), ["status.allocatable[memory]"]);
+    assert_eq!(fields(&parsed), ["status.allocatable.memory"]);
     assert_eq!(parsed.value.allocatable.get("cpu").to_string(), "4");
 }

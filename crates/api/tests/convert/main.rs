@@ -2,10 +2,12 @@
 
 mod claim;
 mod device;
+mod overlay;
 mod pod;
 mod pod_claims;
 mod pool;
 mod requests;
+mod volume;
 mod workload;
 
 use api::convert::Parsed;

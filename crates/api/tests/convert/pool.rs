@@ -101,7 +101,7 @@ fn what_cannot_be_read_in_the_template_makes_the_pool_unready() {
             "spec.template.spec.requirements[0].operator",
             "spec.template.spec.taints[0].effect",
             "spec.template.spec.expireAfter",
-            "spec.limits[cpu]",
+            "spec.limits.cpu",
         ]
     );
 }

@@ -186,7 +186,11 @@ fn offerings_can_be_unavailable_reserved_and_of_another_size() {
     let offering = &shape.offerings[0];
     assert_eq!(offering.capacity_type, CapacityType::Reserved);
     assert_eq!((offering.available, offering.reservation_capacity), (false, Some(3)));
-    assert_eq!(shape.allocatable_under(offering).get("cpu").to_string(), "3");
+    assert_eq!(
+        shape.allocatable_under(offering).get("cpu").to_string(),
+        "2900m",
+        "the capacity is replaced, the overhead comes on top"
+    );
 }
 
 #[test]
@@ -203,7 +207,10 @@ fn pools_can_have_catalogs_of_their_own() {
     assert_eq!(catalog.shapes(&"empty".into()).len(), 0);
     assert_eq!(catalog.shapes(&"unheard-of".into()).len(), 0);
     assert!(catalog.shapes(&"blue".into())[0].dynamic_resources.is_some());
-    assert_eq!(catalog.vocabulary().reservation_id, Some("cloud/reservation".into()));
+    let words = catalog.vocabulary();
+    assert_eq!(words.reservation_id, Some("cloud/reservation".into()));
+    assert!(words.unsupported_provisioners.contains("old.csi"));
+    assert!(words.unsupported_topology_keys.contains("old/zone"));
     assert_eq!(catalog.ignored_fields, ["comment"]);
     check_round_trip(&catalog);
 }

@@ -145,12 +145,9 @@ fn volumes_of(view: &state::View, pod: &Pod) -> Vec<String> {
     };
     let claims = pod.shape.volumes.iter().map(claim);
     let bound = |name: String| {
-        view.volume_claims
-            .get(&ObjectKey::new(&pod.key.namespace, &name))?
-            .spec
-            .as_ref()?
-            .volume_name
-            .clone()
+        let claims = &view.snapshot.volume_claims;
+        let claim = claims.get(&ObjectKey::new(&pod.key.namespace, &name))?;
+        claim.volume.as_ref().map(ToString::to_string)
     };
     claims.filter_map(bound).collect()
 }
