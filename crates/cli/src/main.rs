@@ -6,9 +6,11 @@ mod completion;
 mod controller;
 mod crds;
 mod exit;
+mod input;
 mod instance_types;
 mod output;
 mod playground;
+mod schedule;
 mod signals;
 
 use std::process::ExitCode;
@@ -40,6 +42,8 @@ enum Command {
     Controller(Box<controller::Arguments>),
     /// Try everything on this machine: embedded API server, simulated cloud, the real controllers.
     Playground(playground::Arguments),
+    /// Plan one scheduling round on files or on a cluster, without acting.
+    Schedule(Box<schedule::Arguments>),
     /// List or export the instance types of the simulated provider.
     InstanceTypes(instance_types::Arguments),
     /// Print the custom resource definitions that this build was made with.
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
     let outcome = match program.command {
         Command::Controller(arguments) => controller::run(*arguments),
         Command::Playground(arguments) => playground::run(arguments),
+        Command::Schedule(arguments) => schedule::run(&arguments),
         Command::InstanceTypes(arguments) => instance_types::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Completion(arguments) => completion::run::<Program>(&arguments),

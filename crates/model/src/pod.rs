@@ -261,9 +261,14 @@ impl Pod {
 
     /// Waits for a node that only we can bring.
     pub fn is_provisionable(&self) -> bool {
-        self.unschedulable
-            && self.node.is_none()
+        self.unschedulable && self.is_unplaced()
+    }
+
+    /// Has no node, and none is on its way.
+    pub fn is_unplaced(&self) -> bool {
+        self.node.is_none()
             && self.nominated_node.is_none()
+            && !self.scheduling_gated
             && self.is_active()
             && !self.is_daemon()
             && !self.is_mirror()

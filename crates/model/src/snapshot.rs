@@ -183,20 +183,28 @@ impl Snapshot {
     /// Pods that wait for capacity: those the cluster's scheduler gave up on, and those whose node is on its way out
     /// and that can be evicted now.
     pub fn pods_to_place(&self, now: Timestamp) -> Vec<PodKey> {
-        let leaving = |pod: &Pod| {
-            pod.node
-                .as_ref()
-                .and_then(|n| self.node_named(n))
-                .is_some_and(|n| n.is_leaving())
-        };
-        let moving = |pod: &Pod| {
-            pod.is_reschedulable() && !pod.is_protected(now) && !self.is_fully_blocked(pod, now) && leaving(pod)
-        };
-        self.pods
-            .values()
-            .filter(|pod| pod.is_provisionable() || moving(pod))
+        let pods = self.pods.values();
+        pods.filter(|pod| pod.is_provisionable() || self.is_moving(pod, now))
             .map(|pod| pod.key.clone())
             .collect()
+    }
+
+    /// As [`pods_to_place`](Self::pods_to_place), where no scheduler has looked at the pods: all that have no node and
+    /// that nobody holds back.
+    pub fn pods_without_node(&self, now: Timestamp) -> Vec<PodKey> {
+        let pods = self.pods.values();
+        pods.filter(|pod| pod.is_unplaced() || self.is_moving(pod, now))
+            .map(|pod| pod.key.clone())
+            .collect()
+    }
+
+    /// Its node is on its way out, and it can be evicted now.
+    fn is_moving(&self, pod: &Pod, now: Timestamp) -> bool {
+        let node = pod.node.as_ref().and_then(|name| self.node_named(name));
+        node.is_some_and(|node| node.is_leaving())
+            && pod.is_reschedulable()
+            && !pod.is_protected(now)
+            && !self.is_fully_blocked(pod, now)
     }
 
     /// A disruption budget can never let this pod go.

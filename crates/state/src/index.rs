@@ -229,6 +229,16 @@ impl Index {
         self.apply_with(object, &K::DynamicType::default());
     }
 
+    /// An object out of a file. It has no history: it counts as it stands, in the place of one of the same name.
+    pub fn load<K: Indexed<DynamicType: Default>>(&self, object: K) {
+        let scope = K::scope(&K::DynamicType::default());
+        self.write(|core| {
+            let id = Identity::of(&object, &scope);
+            let kept = object.keep(core);
+            core.replace::<K>(id, kept);
+        });
+    }
+
     pub fn apply_with<K: Indexed>(&self, object: K, kind: &K::DynamicType) {
         let scope = K::scope(kind);
         self.write(|core| core.take_in(object, &scope, false));

@@ -8,7 +8,8 @@ use std::{
 use k8s_openapi::api::core::v1::Pod;
 use model::pod::PodShape;
 
-/// The latest shape of each workload, by the UID of the pods' owner. Weak, so that a workload's shape goes with its
+/// The latest shape of each workload, by the UID of the pods' owner. Pods that nobody owns, as they stand in files, are
+/// taken for one workload when they have the same labels and ask for the same. Weak, so that a workload's shape goes with its
 /// last pod.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
@@ -19,21 +20,22 @@ pub(crate) struct Shapes {
 
 impl Shapes {
     pub fn share(&mut self, object: &Pod, pod: &mut model::Pod) {
-        let Some(owner) = object
+        let owner = object
             .metadata
             .owner_references
             .as_ref()
-            .and_then(|owners| owners.first())
-        else {
-            return;
+            .and_then(|owners| owners.first());
+        let workload = match owner {
+            Some(owner) => owner.uid.clone(),
+            None => format!("{:?} {}", pod.shape.labels, pod.shape.requests),
         };
-        if let Some(known) = self.latest.get(&owner.uid).and_then(Weak::upgrade)
+        if let Some(known) = self.latest.get(&workload).and_then(Weak::upgrade)
             && *known == *pod.shape
         {
             pod.shape = known;
             return;
         }
-        self.latest.insert(owner.uid.clone(), Arc::downgrade(&pod.shape));
+        self.latest.insert(workload, Arc::downgrade(&pod.shape));
         if self.latest.len() > self.sweep_at.max(64) {
             self.latest.retain(|_, shape| shape.strong_count() > 0);
             self.sweep_at = self.latest.len() * 2;

@@ -1,0 +1,116 @@
+//! The cluster that the kubeconfig names, listed once.
+
+use std::{fmt::Debug, sync::Arc};
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client, Config, Resource,
+    api::ListParams,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use model::Vocabulary;
+use serde::de::DeserializeOwned;
+
+use super::{
+    load::{Cluster, Loading},
+    objects::Objects,
+};
+use crate::exit::Failure;
+
+/// Large enough to be few requests, small enough for any proxy on the way.
+const PAGE: u32 = 500;
+
+pub fn read(kubeconfig: Option<&str>, context: Option<&str>, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no runtime")
+        .map_err(Failure::No)?;
+    runtime.block_on(async {
+        let client = client(kubeconfig, context)
+            .await
+            .context("no cluster: the kubeconfig cannot be used; hint: -f FILE reads objects from files")
+            .map_err(Failure::Input)?;
+        list_all(client, vocabulary)
+            .await
+            .context("the cluster cannot be listed")
+            .map_err(Failure::Unreachable)
+    })
+}
+
+async fn client(kubeconfig: Option<&str>, context: Option<&str>) -> anyhow::Result<Client> {
+    let options = KubeConfigOptions {
+        context: context.map(ToOwned::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    let named = context.is_some() || std::env::var_os("KUBECONFIG").is_some();
+    let config = match kubeconfig {
+        Some(path) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
+        // What the user names has to be good; only without a name the program looks around.
+        None if named => Config::from_kubeconfig(&options).await?,
+        None => Config::infer().await?,
+    };
+    Ok(Client::try_from(config)?)
+}
+
+async fn list_all(client: Client, vocabulary: Arc<Vocabulary>) -> anyhow::Result<Cluster> {
+    let objects = Objects {
+        namespaces: list(&client).await?,
+        nodes: list(&client).await?,
+        claims: list(&client).await?,
+        pools: list(&client).await?,
+        overlays: list(&client).await?,
+        daemon_sets: list(&client).await?,
+        budgets: list(&client).await?,
+        priority_classes: Vec::new(),
+        volumes: list(&client).await?,
+        volume_claims: list(&client).await?,
+        storage_classes: list(&client).await?,
+        csi_nodes: list(&client).await?,
+        attachments: list(&client).await?,
+        resource_claims: list(&client).await?,
+        resource_slices: list(&client).await?,
+        device_classes: list(&client).await?,
+        others: Vec::new(),
+    };
+    let mut loading = Loading::new(objects, "default", vocabulary);
+    pages::<Pod>(&client, |pod| loading.pod(pod)).await?;
+    let unread = loading.unread();
+    let mut cluster = loading.finish();
+    cluster.notes = unread
+        .iter()
+        .map(|(kind, key, error)| format!("{kind:?} {key}: {error}"))
+        .collect();
+    Ok(cluster)
+}
+
+async fn list<K>(client: &Client) -> anyhow::Result<Vec<K>>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let mut objects = Vec::new();
+    pages(client, |object| objects.push(object)).await?;
+    Ok(objects)
+}
+
+async fn pages<K>(client: &Client, mut take: impl FnMut(K)) -> anyhow::Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let api: Api<K> = Api::all(client.clone());
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = match api.list(&params).await {
+            Ok(page) => page,
+            // A kind that the cluster does not have, such as overlays where nobody has installed them.
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            Err(error) => return Err(error).with_context(|| K::plural(&()).into_owned()),
+        };
+        page.items.into_iter().for_each(&mut take);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params.continue_token = Some(token),
+            None => return Ok(()),
+        }
+    }
+}

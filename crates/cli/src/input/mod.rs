@@ -1,0 +1,79 @@
+//! Where a command gets its cluster from: files, or the cluster that the kubeconfig names.
+//!
+//! Files go `document` (text into documents) → `objects` (documents into objects) → `load` (objects into an index, by the
+//! same door as watch events). A live cluster enters at `objects`, by way of `live`.
+
+mod document;
+mod live;
+mod load;
+mod objects;
+mod place;
+mod selector;
+
+use std::sync::Arc;
+
+use clap::Args;
+use model::{Snapshot, Vocabulary};
+use provider_sim::Catalog;
+
+use crate::exit::Failure;
+
+pub use load::Cluster;
+pub use selector::Selector;
+
+/// Which cluster is meant.
+#[derive(Debug, Args)]
+pub struct Source {
+    /// Objects to read: a file, a directory, or - for standard input. Can be repeated. [default: the cluster]
+    #[arg(short, long, value_name = "FILE")]
+    filename: Vec<String>,
+    /// The namespace of objects that name none.
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    /// The kubeconfig to use. [default: KUBECONFIG, then ~/.kube/config, then the pod's own]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<String>,
+    /// The context of the kubeconfig to use. [default: the current one]
+    #[arg(long)]
+    context: Option<String>,
+}
+
+impl Source {
+    /// Reads everything that decisions depend on.
+    pub fn read(&self, catalog: &Catalog) -> Result<Cluster, Failure> {
+        let vocabulary = Arc::new(catalog.vocabulary());
+        let mut cluster = if self.filename.is_empty() {
+            live::read(self.kubeconfig.as_deref(), self.context.as_deref(), vocabulary)?
+        } else {
+            self.read_files(vocabulary)?
+        };
+        let pools: Vec<_> = cluster.snapshot.pools.keys().cloned().collect();
+        for pool in pools {
+            let shapes = catalog.shapes(&pool);
+            cluster.snapshot.catalogs.insert(pool, shapes);
+        }
+        Ok(cluster)
+    }
+
+    fn read_files(&self, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
+        let files = document::files(&self.filename)?;
+        let mut documents = Vec::new();
+        for file in &files {
+            documents.extend(document::documents(file).map_err(|bad| Failure::Input(bad.into()))?);
+        }
+        for document in &mut documents {
+            document.default_namespace(&self.namespace);
+        }
+        load::files(&documents, &self.namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
+    }
+}
+
+/// The name under which people know a machine: its node's once that is registered, its claim's before.
+pub fn machine_name<'a>(snapshot: &'a Snapshot, key: &'a model::NodeKey) -> &'a str {
+    let machine = snapshot.nodes.get(key);
+    let registered = machine.filter(|machine| machine.is_registered());
+    match (registered.and_then(|machine| machine.node_name()), key) {
+        (Some(name), _) | (None, model::NodeKey::Node(name)) => name.as_str(),
+        (None, model::NodeKey::Claim(name)) => name.as_str(),
+    }
+}
