@@ -125,15 +125,22 @@ impl Document<'_> {
         read.or_else(|_| self.decode_again())
     }
 
-    /// Reading with the path at hand takes longer, so it is done only when something is wrong.
+    /// A second reading, for objects with something odd in them. It knows the path at hand and puts up with times that
+    /// Go programs leave empty, both of which take longer.
     fn decode_again<T: DeserializeOwned>(&self) -> Result<T, BadInput> {
-        let read = match &self.body {
-            Body::Text(text) => serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)),
-            Body::Tree(tree) => serde_path_to_error::deserialize(tree),
+        let mut tree = match &self.body {
+            Body::Text(text) => serde_json::from_str(text).map_err(|error| self.complain("", in_object(&error)))?,
+            Body::Tree(tree) => tree.clone(),
         };
-        read.map_err(|error| {
+        let conditions = tree.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+        for condition in conditions.into_iter().flatten() {
+            if let Some(time) = condition.get_mut("lastTransitionTime").filter(|time| time.is_null()) {
+                *time = Value::from("1970-01-01T00:00:00Z");
+            }
+        }
+        serde_path_to_error::deserialize(tree).map_err(|error| {
             let path = error.path().to_string();
-            self.complain(if path == "." { String::new() } else { path }, in_object(error.inner()))
+            self.complain(if path == "." { String::new() } else { path }, error.inner())
         })
     }
 }

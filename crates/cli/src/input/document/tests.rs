@@ -80,3 +80,22 @@ fn what_is_no_object_is_named_by_its_place() {
         "#]],
     );
 }
+
+/// Go writes a time that was never set as null.
+#[test]
+fn a_condition_without_a_time_can_be_read() {
+    for text in [
+        r#"{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "a"}, "spec": {"template": {"spec":
+            {"requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"}}}},
+            "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "", "lastTransitionTime": null}]}}"#,
+        "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {template: {spec: {requirements: [], \
+         nodeClassRef: {group: g, kind: K, name: default}}}}\nstatus: {conditions: [{type: Ready, status: 'True', reason: R, \
+         message: '', lastTransitionTime: null}]}\n",
+    ] {
+        let file = File::new("f.yaml", text.to_owned());
+        let documents = documents(&file).expect("documents");
+        let pool: api::v1::NodePool = documents[0].decode().expect("a pool");
+        let conditions = pool.status.and_then(|status| status.conditions).expect("conditions");
+        assert_eq!(conditions[0].type_, "Ready");
+    }
+}
