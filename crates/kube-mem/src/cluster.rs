@@ -22,6 +22,8 @@ pub(crate) struct Cluster {
     pub store: Store,
     pub registry: Registry,
     pub ids: Ids,
+    /// Whether `managedFields` are kept of new objects.
+    pub tracks_managers: bool,
     /// The moment of the request that is being handled.
     pub now: Timestamp,
     /// Changes that reactions have not looked at yet, oldest first.
@@ -45,6 +47,7 @@ impl Cluster {
             store: Store::new(history),
             registry: Registry::default(),
             ids: Ids::new(seed),
+            tracks_managers: true,
             now,
             unsettled: VecDeque::new(),
             terminating: BTreeSet::new(),

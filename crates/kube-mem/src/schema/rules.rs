@@ -1,21 +1,32 @@
 //! `x-kubernetes-validations`: rules in CEL, compiled once and run on every write.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kube_cel::KubeCelExt;
+use kube_cel::cel::extractors::This;
 use kube_cel::cel::objects::OptionalValue;
-use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
+use kube_cel::cel::{Context, ExecutionError, FunctionContext, Program, Value as Cel};
+use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::SchemaError;
 use super::cel_value::to_cel;
 use super::field_error::{FieldError, Reason};
+use super::pattern;
 use super::structural::{Additional, Schema};
 use super::validate::counterpart;
 use crate::complaint;
 
 /// Longer messages from a `messageExpression` are dropped in favour of the fixed one.
 const MAX_MESSAGE_BYTES: usize = 5 * 1024;
+
+/// What stands in most rules that forbid a change.
+const IMMUTABLE: &str = "self == oldSelf";
+
+/// How many patterns of rules are kept compiled. Rules write theirs out, so there are few.
+const MAX_PATTERNS: usize = 256;
 
 /// A compiled rule.
 pub(super) struct Rule {
@@ -29,6 +40,8 @@ pub(super) struct Rule {
     field_path: String,
     uses_old_self: bool,
     optional_old_self: bool,
+    /// Holds for everything that has not changed.
+    holds_unchanged: bool,
 }
 
 impl Rule {
@@ -47,8 +60,10 @@ impl Rule {
             _ => Some(compile("messageExpression")?),
         };
         let has_message = !text("message").is_empty();
+        let uses_old_self = program.references().has_variable("oldSelf");
         Ok(Rule {
-            uses_old_self: program.references().has_variable("oldSelf"),
+            uses_old_self,
+            holds_unchanged: text("rule") == IMMUTABLE,
             program,
             message_program,
             message: if has_message { text("message") } else { text("rule") },
@@ -57,6 +72,16 @@ impl Rule {
             field_path: text("fieldPath"),
             optional_old_self: rule["optionalOldSelf"] == Value::Bool(true),
         })
+    }
+
+    /// Whether there can be something to say about a place with this counterpart. What has not changed is not held
+    /// against anyone, unless the rule compares it with what it was.
+    fn applies(&self, old: Old<'_>) -> bool {
+        if !self.uses_old_self {
+            return !old.unchanged;
+        }
+        let has_old = old.value.is_some_and(|old| !old.is_null());
+        (has_old || self.optional_old_self) && !(old.unchanged && has_old && self.holds_unchanged)
     }
 }
 
@@ -89,7 +114,7 @@ impl<'v> Old<'v> {
 pub(super) fn broken_rules(schema: &Schema, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     thread_local! {
         /// Registering the functions takes longer than running a rule.
-        static FUNCTIONS: Context<'static> = Context::default().with_all();
+        static FUNCTIONS: Context<'static> = functions();
     }
     if !schema.has_rules {
         return Vec::new();
@@ -110,6 +135,37 @@ pub(super) fn broken_rules(schema: &Schema, new: &Value, old: Option<&Value>) ->
             true,
         );
         run.errors
+    })
+}
+
+/// Everything that rules can call.
+fn functions() -> Context<'static> {
+    let mut functions = Context::default().with_all();
+    functions.add_function("matches", matches);
+    functions
+}
+
+/// Compiling a pattern takes a thousand times as long as running it.
+fn matches(
+    context: &FunctionContext<'_, '_>,
+    This(text): This<Arc<String>>,
+    sought: Arc<String>,
+) -> Result<bool, ExecutionError> {
+    thread_local! {
+        static COMPILED: RefCell<HashMap<Arc<String>, Regex>> = RefCell::default();
+    }
+    COMPILED.with_borrow_mut(|compiled| {
+        if let Some(regex) = compiled.get(&sought) {
+            return Ok(regex.is_match(&text));
+        }
+        let regex =
+            pattern::compile(&sought).map_err(|cause| context.error(format!("{sought:?} is no pattern: {cause}")))?;
+        let found = regex.is_match(&text);
+        if compiled.len() >= MAX_PATTERNS {
+            compiled.clear();
+        }
+        compiled.insert(sought, regex);
+        Ok(found)
     })
 }
 
@@ -162,7 +218,8 @@ impl Run<'_> {
 
     /// The rules of one place.
     fn rules(&mut self, schema: &Schema, value: &Value, old: Old<'_>, path: &str, is_root: bool) {
-        if schema.rules.is_empty() {
+        let mut rules = schema.rules.iter().filter(|rule| rule.applies(old)).peekable();
+        if rules.peek().is_none() {
             return;
         }
         let convert = |value: &Value| to_cel(schema, value, is_root, self.functions);
@@ -175,15 +232,11 @@ impl Run<'_> {
         let mut optional = scope.new_inner_scope();
         let optional_old = cel_old.clone().map_or_else(OptionalValue::none, OptionalValue::of);
         optional.add_variable_from_value("oldSelf", Cel::Opaque(Arc::new(optional_old)));
-        for rule in &schema.rules {
-            if rule.uses_old_self && cel_old.is_none() && !rule.optional_old_self {
-                continue;
-            }
+        for rule in rules {
             let scope = if rule.optional_old_self { &optional } else { &scope };
             let place = if path.is_empty() { "<nil>" } else { path };
             match rule.program.execute(scope) {
                 Ok(Cel::Bool(true)) => {}
-                Ok(_) if !rule.uses_old_self && old.unchanged => {}
                 Ok(_) => self.errors.push(broken(rule, scope, schema, value, path)),
                 Err(cause) => {
                     let shown = Value::from(schema.type_name());

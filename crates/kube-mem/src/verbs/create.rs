@@ -57,7 +57,7 @@ impl Cluster {
         self.name(&mut object);
         kinds::default(ty, &mut object);
         // What the server adds from here on belongs to nobody.
-        if ownership == Ownership::Record {
+        if ownership == Ownership::Record && self.tracks_managers {
             kinds::record_fields(ty, None, &mut object, &options.manager, None, &self.stamp());
         }
         self.admit_namespace(ty, &request.namespace, meta::name(&object))?;
@@ -102,7 +102,9 @@ impl Cluster {
             collection: ty.collection.clone(),
             key: key(meta::namespace(&object), meta::name(&object)),
         };
-        kinds::record_fields(ty, None, &mut object, "kube-apiserver", None, &self.stamp());
+        if self.tracks_managers {
+            kinds::record_fields(ty, None, &mut object, "kube-apiserver", None, &self.stamp());
+        }
         self.commit(&at, object);
     }
 

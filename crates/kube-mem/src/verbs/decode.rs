@@ -208,7 +208,7 @@ pub(super) fn without_unknown_fields(
     validation: FieldValidation,
 ) -> Result<Vec<String>, Failure> {
     let unknown = kinds::fit(ty, object).map_err(|cause| unfit(ty, &ty.kind, &cause))?;
-    let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
+    let texts = unknown_field_texts(&unknown);
     match validation {
         FieldValidation::Ignore => Ok(Vec::new()),
         FieldValidation::Warn => Ok(texts),
@@ -219,4 +219,9 @@ pub(super) fn without_unknown_fields(
             &format!("strict decoding error: {}", texts.join(", ")),
         )),
     }
+}
+
+/// What clients are told about fields that the schema does not know.
+pub(super) fn unknown_field_texts(paths: &[String]) -> Vec<String> {
+    paths.iter().map(|path| format!("unknown field {path:?}")).collect()
 }

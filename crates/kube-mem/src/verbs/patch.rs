@@ -37,23 +37,29 @@ impl Cluster {
         let existing = self.existing(request)?.clone();
         let current = encode::in_version(&request.ty, &existing.value);
         let patch = patch_body(request, media_type)?;
-        let mut object = match media_type {
-            JSON => patch::json(&current, &patch),
-            MERGE => Ok(patch::merge(&current, &patch)),
-            _ => patch::strategic(&request.ty.gvk(), &current, &patch),
-        }
-        .map_err(|cause| refused(&cause, &patch))?;
+        let patched = || {
+            match media_type {
+                JSON => patch::json(&current, &patch),
+                MERGE => Ok(patch::merge(&current, &patch)),
+                _ => patch::strategic(&request.ty.gvk(), &current, &patch),
+            }
+            .map_err(|cause| refused(&cause, &patch))
+        };
+        let mut object = patched()?;
         self.checked_identity(request, &object)?;
-        // What does not fit is the patch's fault, not the object's.
-        kinds::fit(&request.ty, &mut object.clone()).map_err(|cause| {
-            let shown = if media_type == STRATEGIC {
-                patch::go_text(&patch)
-            } else {
-                object.to_string()
-            };
-            Failure::invalid_kind("", "", "", &[complaint::invalid("patch", &json!(shown), &cause)])
-        })?;
-        let warnings = strict_patch(request, &mut object, options.validation)?;
+        let unknown = match kinds::fit(&request.ty, &mut object) {
+            Ok(unknown) => unknown,
+            // What does not fit is the patch's fault, not the object's.
+            Err(cause) => {
+                let shown = match media_type {
+                    STRATEGIC => patch::go_text(&patch),
+                    _ => patched()?.to_string(),
+                };
+                let unfit = complaint::invalid("patch", &json!(shown), &cause);
+                return Err(Failure::invalid_kind("", "", "", &[unfit]));
+            }
+        };
+        let warnings = strict_patch(&object, &unknown, options.validation)?;
         let object = decode::to_stored(&request.ty, object);
         self.replace(request, &existing, object, &options, Ownership::Record, warnings)
     }
@@ -144,8 +150,8 @@ fn patch_body(request: &Request, media_type: &str) -> Result<Value, Failure> {
 }
 
 /// Unknown fields in a patch are refused with another status than in a whole object.
-fn strict_patch(request: &Request, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Failure> {
-    let warnings = decode::without_unknown_fields(&request.ty, object, FieldValidation::Warn)?;
+fn strict_patch(object: &Value, unknown: &[String], validation: FieldValidation) -> Result<Vec<String>, Failure> {
+    let warnings = decode::unknown_field_texts(unknown);
     match validation {
         FieldValidation::Ignore => Ok(Vec::new()),
         FieldValidation::Warn => Ok(warnings),
