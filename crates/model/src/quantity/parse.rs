@@ -35,9 +35,11 @@ pub(super) fn parse(text: &str) -> Result<Quantity, InvalidQuantity> {
     };
     let (whole, rest) = leading_digits(rest);
     let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), leading_digits);
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(InvalidQuantity::Malformed(text.to_owned()));
+    }
     let (scale, format) = scale_of(text, suffix)?;
 
-    // A text without any digit counts as zero, as it does upstream.
     let mut digits: Vec<u8> = whole
         .bytes()
         .chain(fraction.bytes())
