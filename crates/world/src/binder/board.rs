@@ -12,25 +12,28 @@ use crate::{kubelet::collector::is_terminal, mirror::Mirror};
 pub struct Entrant {
     pub raw: Arc<Pod>,
     pub pod: Arc<model::Pod>,
+    /// Equal for pods that the rules cannot tell apart.
+    pub alike: Arc<str>,
 }
 
 impl Entrant {
+    pub fn of(raw: Arc<Pod>) -> Self {
+        let pod = api::convert::pod(&raw).value;
+        let affinity = raw.spec.as_ref().map(|spec| &spec.affinity);
+        let alike = format!("{:?}\n{:?}\n{affinity:?}", raw.metadata.namespace, pod.shape).into();
+        Self {
+            raw,
+            pod: Arc::new(pod),
+            alike,
+        }
+    }
+
     pub fn namespace(&self) -> &str {
         self.raw.metadata.namespace.as_deref().unwrap_or_default()
     }
 
     pub fn labels(&self) -> &Labels {
         &self.pod.shape.labels
-    }
-
-    /// Equal for pods that the rules cannot tell apart.
-    pub fn alike(&self) -> String {
-        format!(
-            "{}\n{:?}\n{:?}",
-            self.namespace(),
-            self.pod.shape,
-            self.raw.spec.as_ref().map(|spec| &spec.affinity)
-        )
     }
 }
 

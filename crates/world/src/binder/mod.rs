@@ -21,6 +21,7 @@ use std::{
     sync::Arc,
 };
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::{
     api::core::v1::{Binding, ObjectReference, Pod},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -36,10 +37,13 @@ use self::{
 use crate::{
     component::{Component, Ctx, Next},
     kubelet::{collector::is_terminal, is_ready, pods::node_of},
-    mirror::{Group, Key, Mirror, Mirrored, Seen, version_of},
+    mirror::{Group, Key, Mirror, Mirrored, Seen},
 };
 
 const SCHEDULER: &str = "default-scheduler";
+/// A pod that was refused is told another reason no sooner than this, as kube-scheduler would not try it again sooner
+/// either. While a thousand pods wait for nodes, every node would otherwise change what all of them are told.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
 #[derive(Default)]
 pub struct Binder {
@@ -48,10 +52,12 @@ pub struct Binder {
 
 #[derive(Default)]
 struct Memory {
-    /// Pods as they were converted last, with the version that was.
-    pods: BTreeMap<Key, (u64, Arc<model::Pod>)>,
+    /// Pods as they were read last.
+    pods: BTreeMap<Key, Entrant>,
     /// Bindings that the mirror does not show yet, by the pods' UIDs.
     assumed: BTreeMap<String, String>,
+    /// When these pods were told why they have to wait, by UID.
+    told: BTreeMap<String, Timestamp>,
 }
 
 /// There is one thing to do: a pass over all pods that wait.
@@ -98,10 +104,10 @@ impl Component for Binder {
     async fn reconcile(&self, ctx: &Ctx, _: &Pass) -> Result<Next, kube::Error> {
         let (mut board, waiting) = self.memory.lock().set_up(&ctx.mirror);
         // Equal pods meet equal refusals until something is bound.
-        let mut refused: BTreeMap<String, Refusal> = BTreeMap::new();
+        let mut refused: BTreeMap<Arc<str>, Refusal> = BTreeMap::new();
+        let mut next: Option<Timestamp> = None;
         for (raw, entrant) in waiting {
-            let alike = entrant.alike();
-            let verdict = match refused.get(&alike) {
+            let verdict = match refused.get(&entrant.alike) {
                 Some(refusal) => Err(refusal.clone()),
                 None => choose(&board, &entrant),
             };
@@ -116,12 +122,19 @@ impl Component for Binder {
                     }
                 }
                 Err(refusal) => {
-                    report(ctx, &raw, "Unschedulable", &refusal.to_string()).await?;
-                    refused.insert(alike, refusal);
+                    let due = self.memory.lock().may_tell(&raw);
+                    if due <= ctx.now() {
+                        if report(ctx, &raw, "Unschedulable", &refusal.to_string()).await? {
+                            self.memory.lock().has_told(&raw, ctx.now());
+                        }
+                    } else {
+                        next = Some(next.map_or(due, |next| next.min(due)));
+                    }
+                    refused.insert(Arc::clone(&entrant.alike), refusal);
                 }
             }
         }
-        Ok(Next::OnChange)
+        Ok(next.map_or(Next::OnChange, |due| Next::at(due, ctx.now())))
     }
 }
 
@@ -133,17 +146,10 @@ impl Memory {
         let mut kept = BTreeMap::new();
         for raw in mirror.pods.all() {
             let key = Key::of(&raw.metadata);
-            let version = version_of(&raw.metadata);
-            let pod = match self.pods.remove(&key) {
-                Some((same, pod)) if same == version => pod,
-                _ => Arc::new(api::convert::pod(&raw).value),
-            };
-            kept.insert(key, (version, Arc::clone(&pod)));
+            let known = self.pods.remove(&key).filter(|known| Arc::ptr_eq(&known.raw, &raw));
+            let entrant = known.unwrap_or_else(|| Entrant::of(Arc::clone(&raw)));
+            kept.insert(key, entrant.clone());
             let uid = raw.metadata.uid.as_deref().unwrap_or_default();
-            let entrant = Entrant {
-                raw: Arc::clone(&raw),
-                pod,
-            };
             match node_of(&raw)
                 .map(str::to_owned)
                 .or_else(|| self.assumed.get(uid).cloned())
@@ -157,6 +163,7 @@ impl Memory {
         let unbound = mirror.pods.group(&Group::Unbound);
         let unbound: BTreeSet<&str> = unbound.iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
         self.assumed.retain(|uid, _| unbound.contains(uid.as_str()));
+        self.told.retain(|uid, _| unbound.contains(uid.as_str()));
         waiting.sort_by_cached_key(|(raw, entrant)| {
             (
                 Reverse(entrant.pod.shape.priority),
@@ -165,6 +172,16 @@ impl Memory {
             )
         });
         (board, waiting)
+    }
+
+    /// From when on the pod may be told why it waits.
+    fn may_tell(&self, pod: &Pod) -> Timestamp {
+        let told = pod.metadata.uid.as_ref().and_then(|uid| self.told.get(uid));
+        told.map_or(Timestamp::MIN, |told| *told + PATIENCE)
+    }
+
+    fn has_told(&mut self, pod: &Pod, now: Timestamp) {
+        self.told.insert(pod.metadata.uid.clone().unwrap_or_default(), now);
     }
 }
 
@@ -204,13 +221,13 @@ async fn bind(ctx: &Ctx, pod: &Pod, node: &str) -> Result<bool, kube::Error> {
     }
 }
 
-/// Says on the pod why it is not bound. Karpenter acts on this.
-async fn report(ctx: &Ctx, pod: &Pod, reason: &str, message: &str) -> Result<(), kube::Error> {
+/// Says on the pod why it is not bound, unless it says so already. Karpenter acts on this.
+async fn report(ctx: &Ctx, pod: &Pod, reason: &str, message: &str) -> Result<bool, kube::Error> {
     let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let mut scheduled = conditions.filter(|condition| condition.type_ == "PodScheduled");
     let old = scheduled.next();
     if old.is_some_and(|old| old.reason.as_deref() == Some(reason) && old.message.as_deref() == Some(message)) {
-        return Ok(());
+        return Ok(false);
     }
     let since = old
         .filter(|old| old.status == "False")
@@ -224,7 +241,7 @@ async fn report(ctx: &Ctx, pod: &Pod, reason: &str, message: &str) -> Result<(),
     });
     let patch = Patch::Strategic(json!({ "status": { "conditions": [condition] } }));
     match ctx.patch_status::<Pod>(&Key::of(&pod.metadata), &patch).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        other => other,
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        other => other.map(|()| true),
     }
 }

@@ -68,7 +68,7 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(machines_have_claims::MachinesHaveClaims),
         Box::new(nothing_is_left_behind::NothingIsLeftBehind),
         Box::new(one_launch_per_claim::OneLaunchPerClaim::default()),
-        Box::new(placements_are_legal::PlacementsAreLegal),
+        Box::new(placements_are_legal::PlacementsAreLegal::default()),
         Box::new(workloads_are_whole::WorkloadsAreWhole),
     ]
 }

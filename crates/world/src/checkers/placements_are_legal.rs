@@ -1,5 +1,7 @@
 //! No pod is bound against a taint, or to a node that has no room for it.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{Node, Pod};
 use model::Resources;
 
@@ -7,10 +9,16 @@ use super::{Checker, Moment, Verdict};
 use crate::{
     binder::node_rules::{admits, tolerates},
     kubelet::{collector::is_terminal, pods::node_of},
-    mirror::{Change, Group, Key, Seen},
+    mirror::{Change, Key, Seen},
 };
 
-pub struct PlacementsAreLegal;
+#[derive(Default)]
+pub struct PlacementsAreLegal {
+    /// Where each pod counts and what it asks for, by UID.
+    placed: BTreeMap<String, (String, Resources)>,
+    /// What all pods of a node ask for.
+    asked: BTreeMap<String, Resources>,
+}
 
 impl Checker for PlacementsAreLegal {
     fn name(&self) -> &'static str {
@@ -18,28 +26,57 @@ impl Checker for PlacementsAreLegal {
     }
 
     fn saw(&mut self, seen: &Seen, moment: &Moment<'_>) -> Verdict {
-        let Seen::Pod(Change {
-            key,
-            old,
-            new: Some(pod),
-            ..
-        }) = seen
-        else {
-            return Ok(());
-        };
-        if old.as_ref().is_some_and(|old| node_of(old).is_some()) {
+        let Seen::Pod(change) = seen else { return Ok(()) };
+        self.count(change);
+        let Some(pod) = &change.new else { return Ok(()) };
+        if change.old.as_ref().is_some_and(|old| node_of(old).is_some()) {
             return Ok(());
         }
         let Some(name) = node_of(pod) else { return Ok(()) };
-        // Another bound pod of the same instant may have been the last that the node could take; what counts is the sum.
         match moment.scene.nodes.get(&Key::cluster(name)) {
-            None => Err(format!("pod {key} is bound to {name}, which does not exist")),
-            Some(node) => fits(key, pod, name, &node, moment),
+            None => Err(format!("pod {} is bound to {name}, which does not exist", change.key)),
+            Some(node) => {
+                rules_hold(&change.key, pod, name, &node)?;
+                self.has_room(name, &node)
+            }
         }
     }
 }
 
-fn fits(key: &Key, pod: &Pod, name: &str, node: &Node, moment: &Moment<'_>) -> Verdict {
+impl PlacementsAreLegal {
+    /// Moves a pod's requests to where they count now. Pods that have ended ask for nothing.
+    fn count(&mut self, change: &Change<Pod>) {
+        let uid = change.either().metadata.uid.clone().unwrap_or_default();
+        let counts = change.new.as_ref().filter(|pod| !is_terminal(pod));
+        let node = counts.and_then(|pod| node_of(pod));
+        if self.placed.get(&uid).map(|(node, _)| node.as_str()) == node {
+            return;
+        }
+        if let Some((node, requests)) = self.placed.remove(&uid) {
+            self.asked.entry(node).or_default().sub_assign(&requests);
+        }
+        if let (Some(pod), Some(node)) = (counts, node) {
+            let requests = api::convert::pod(pod).value.shape.requests.clone();
+            self.asked.entry(node.to_owned()).or_default().add_assign(&requests);
+            self.placed.insert(uid, (node.to_owned(), requests));
+        }
+    }
+
+    fn has_room(&self, name: &str, node: &Node) -> Verdict {
+        let allocatable = api::convert::node(node).value.allocatable;
+        let asked = self.asked.get(name).into_iter().flat_map(Resources::iter);
+        let mut over = asked.filter(|(resource, amount)| *amount > allocatable.get(resource.as_str()));
+        match over.next() {
+            None => Ok(()),
+            Some((resource, amount)) => Err(format!(
+                "pods on {name} ask for {amount} of {resource}, it has {}",
+                allocatable.get(resource.as_str())
+            )),
+        }
+    }
+}
+
+fn rules_hold(key: &Key, pod: &Pod, name: &str, node: &Node) -> Verdict {
     let Some(spec) = &pod.spec else { return Ok(()) };
     let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     let mut hard = taints.filter(|taint| taint.effect != "PreferNoSchedule");
@@ -56,20 +93,5 @@ fn fits(key: &Key, pod: &Pod, name: &str, node: &Node, moment: &Moment<'_>) -> V
     if !admits(spec, node) {
         return Err(format!("pod {key} is bound to {name} against its selector"));
     }
-    let on_node = moment.scene.pods.group(&Group::Node(name.to_owned()));
-    let mut asked = Resources::default();
-    for other in on_node.iter().filter(|other| !is_terminal(other)) {
-        asked.add_assign(&api::convert::pod(other).value.shape.requests);
-    }
-    let allocatable = api::convert::node(node).value.allocatable;
-    let over = asked
-        .iter()
-        .find(|(resource, amount)| *amount > allocatable.get(resource.as_str()));
-    match over {
-        None => Ok(()),
-        Some((resource, amount)) => Err(format!(
-            "pods on {name} ask for {amount} of {resource}, it has {}",
-            allocatable.get(resource.as_str())
-        )),
-    }
+    Ok(())
 }

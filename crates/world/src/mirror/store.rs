@@ -119,7 +119,7 @@ pub struct Store<K> {
 
 struct State<K> {
     objects: BTreeMap<Key, Arc<K>>,
-    groups: BTreeMap<Group, BTreeSet<Key>>,
+    groups: BTreeMap<Group, BTreeMap<Key, Arc<K>>>,
     /// The newest version that came in by list or watch. Answers to own requests that are not newer bring no news.
     seen: u64,
     synced: bool,
@@ -156,8 +156,13 @@ impl<K: Mirrored> Store<K> {
     /// The members of a group, in the order of their keys.
     pub fn group(&self, group: &Group) -> Vec<Arc<K>> {
         let state = self.state.lock();
-        let keys = state.groups.get(group).into_iter().flatten();
-        keys.filter_map(|key| state.objects.get(key)).cloned().collect()
+        state
+            .groups
+            .get(group)
+            .into_iter()
+            .flat_map(BTreeMap::values)
+            .cloned()
+            .collect()
     }
 
     pub fn has_members(&self, group: &Group) -> bool {
@@ -233,7 +238,10 @@ impl<K: Mirrored> State<K> {
         }
         self.ungroup(&key, old.as_deref());
         for group in new.groups() {
-            self.groups.entry(group).or_default().insert(key.clone());
+            self.groups
+                .entry(group)
+                .or_default()
+                .insert(key.clone(), Arc::clone(&new));
         }
         self.objects.insert(key.clone(), Arc::clone(&new));
         Some(Change {
