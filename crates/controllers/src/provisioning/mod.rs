@@ -16,6 +16,7 @@ mod decide;
 mod names;
 mod notices;
 mod observe;
+pub mod unreadable;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! What people are told about pods that wait.
 
-use api::v1::NodePool;
+use api::{FieldError, joined, v1::NodePool};
 use jiff::SignedDuration;
 use kube::ResourceExt;
 use model::Pod;
@@ -20,6 +20,11 @@ pub fn nominated(pod: &Pod, claim: Option<&str>, node: Option<&str>) -> Notice {
 
 pub fn failed_scheduling(pod: &Pod, refusal: &Refusal) -> Notice {
     let message = format!("Failed to schedule pod, {refusal}");
+    Notice::warning("FailedScheduling", About::pod(pod), message).every(SignedDuration::from_mins(5))
+}
+
+pub fn unreadable_demand(pod: &Pod, fields: &[FieldError]) -> Notice {
+    let message = format!("Failed to schedule pod, its demand cannot be read: {}", joined(fields));
     Notice::warning("FailedScheduling", About::pod(pod), message).every(SignedDuration::from_mins(5))
 }
 
