@@ -10,6 +10,7 @@ use crate::{
     catalog::Catalogs,
     context::Ctx,
     disruption::Disruption,
+    interruption::Interruption,
     node::{
         eviction::{EvictionQueue, Evictions},
         termination::Termination,
@@ -19,7 +20,7 @@ use crate::{
         lifecycle::Lifecycle, pod_events::PodEvents,
     },
     node_pool::NodePools,
-    provisioning::Provisioner,
+    provisioning::{Provisioner, unreadable::UnreadablePods},
     runtime::{Reconcile, Router, Worker},
     vitals,
 };
@@ -77,7 +78,9 @@ pub fn all(ctx: &Ctx) -> Vec<Task> {
     fleet.add(Lifecycle::new(ctx));
     fleet.add(Expiration::new(ctx));
     fleet.add(GarbageCollection::new(ctx));
+    fleet.add(Interruption::new(ctx));
     fleet.add(PodEvents::new(ctx));
+    fleet.add(UnreadablePods::new(ctx));
     fleet.add(Consolidatable::new(ctx));
     fleet.add(Termination::new(ctx, served(ctx), evictions.clone()));
     fleet.add_with(EvictionQueue::new(ctx, evictions), wake, victims);

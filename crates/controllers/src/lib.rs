@@ -11,6 +11,7 @@
 //! | [`node`] | how does a node empty itself and go? |
 //! | [`node_pool`] | may a pool be used, and what does it use? |
 //! | [`disruption`] | which nodes are better gone? |
+//! | [`interruption`] | which machines does the cloud take back? |
 //! | [`catalog`] | what may a pool launch? |
 
 pub mod catalog;
@@ -18,6 +19,7 @@ mod context;
 pub mod disruption;
 pub mod error;
 pub mod fleet;
+pub mod interruption;
 pub mod metrics;
 pub mod node;
 pub mod node_claim;

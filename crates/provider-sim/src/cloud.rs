@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    pin::pin,
     sync::Arc,
 };
 
@@ -39,6 +40,8 @@ pub struct Unanswered;
 pub struct Notice {
     pub id: ProviderId,
     pub claim: Option<ClaimName>,
+    pub offering: OfferingKey,
+    pub sent: Timestamp,
     pub gone: Timestamp,
 }
 
@@ -52,6 +55,8 @@ struct Shared {
     region: Mutex<Region>,
     /// Tells [`crate::join`] that there are newcomers.
     arrivals: Notify,
+    /// Tells those who wait for warnings that there may be one earlier than they thought.
+    warnings: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -71,6 +76,8 @@ struct Record {
     machine: Arc<Machine>,
     /// Tells the machine's life in [`crate::join`] that its end has changed.
     changed: Arc<Notify>,
+    /// Somebody has acted on the warning about this machine.
+    heeded: bool,
 }
 
 impl SimCloud {
@@ -80,6 +87,7 @@ impl SimCloud {
             clock,
             region: Mutex::default(),
             arrivals: Notify::new(),
+            warnings: Notify::new(),
         }))
     }
 
@@ -150,6 +158,7 @@ impl SimCloud {
         }
         drop(region);
         self.0.arrivals.notify_one();
+        self.0.warnings.notify_waiters();
         outcome
     }
 
@@ -181,28 +190,47 @@ impl SimCloud {
     /// The cloud takes the machine back. False when there is nothing to take.
     pub fn interrupt(&self, id: &ProviderId, notice: SignedDuration) -> bool {
         let now = self.now();
-        self.change(id, |machine| {
+        let interrupted = self.change(id, |machine| {
             let live = machine.is_live(now) && machine.reclaim.is_none_or(|reclaim| reclaim.notice > now);
             if live {
                 let gone = after(now, notice);
                 machine.reclaim = Some(Reclaim { notice: now, gone });
             }
             live.then(|| Deed::Interrupted { id: id.clone() })
-        })
+        });
+        self.0.warnings.notify_waiters();
+        interrupted
     }
 
     /// The warnings that stand now, in the order of the ids.
     pub fn notices(&self) -> Vec<Notice> {
         let now = self.now();
-        let notice = |machine: Arc<Machine>| {
-            let reclaim = machine.reclaim.filter(|reclaim| reclaim.notice <= now)?;
-            Some(Notice {
-                id: machine.provider_id.clone(),
-                claim: machine.claim.clone(),
-                gone: reclaim.gone,
-            })
-        };
-        self.live().into_iter().filter_map(notice).collect()
+        self.live().iter().filter_map(|machine| warning(machine, now)).collect()
+    }
+
+    /// Waits for warnings that nobody has heeded yet.
+    pub async fn unheeded(&self) -> Vec<Notice> {
+        loop {
+            // Listening before looking: a change in between is not missed.
+            let mut changed = pin!(self.0.warnings.notified());
+            changed.as_mut().enable();
+            let (standing, next) = self.0.region.lock().unheeded(self.now());
+            if !standing.is_empty() {
+                return standing;
+            }
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = self.sleep_until(next) => {}
+            }
+        }
+    }
+
+    /// The warning about this machine need not be told again.
+    pub fn heed(&self, id: &ProviderId) {
+        if let Some(record) = self.0.region.lock().machines.get_mut(id) {
+            record.heeded = true;
+        }
     }
 
     /// Every machine that is neither ended nor ending, in the order of the ids.
@@ -260,6 +288,7 @@ impl SimCloud {
             region.insert(machine);
             drop(region);
             self.0.arrivals.notify_one();
+            self.0.warnings.notify_waiters();
         }
     }
 
@@ -417,9 +446,25 @@ impl Region {
         let record = Record {
             machine: machine.clone(),
             changed: Arc::default(),
+            heeded: false,
         };
         self.machines.insert(id, record);
         machine
+    }
+
+    /// The warnings that stand and that nobody has heeded, and when the next one is due.
+    fn unheeded(&self, now: Timestamp) -> (Vec<Notice>, Option<Timestamp>) {
+        let records = self.machines.values().filter(|record| !record.heeded);
+        let doomed: Vec<&Machine> = records
+            .map(|record| &*record.machine)
+            .filter(|machine| machine.is_live(now) && machine.reclaim.is_some())
+            .collect();
+        let standing = doomed.iter().filter_map(|machine| warning(machine, now)).collect();
+        let notices = doomed
+            .iter()
+            .filter_map(|machine| machine.reclaim)
+            .map(|reclaim| reclaim.notice);
+        (standing, notices.filter(|notice| *notice > now).min())
     }
 
     fn answer(&mut self, seed: u64) -> Result<(), Unanswered> {
@@ -448,4 +493,16 @@ impl Region {
             !forget
         });
     }
+}
+
+/// The warning about this machine, if there is one by now.
+fn warning(machine: &Machine, now: Timestamp) -> Option<Notice> {
+    let reclaim = machine.reclaim.filter(|reclaim| reclaim.notice <= now)?;
+    Some(Notice {
+        id: machine.provider_id.clone(),
+        claim: machine.claim.clone(),
+        offering: machine.offering.clone(),
+        sent: reclaim.notice,
+        gone: reclaim.gone,
+    })
 }

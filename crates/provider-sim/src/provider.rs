@@ -18,12 +18,13 @@ use model::{
 };
 use parking_lot::Mutex;
 use provider::{
-    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, ProviderError, RepairPolicy, Termination,
+    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, NoticeKind, ProviderError, RepairPolicy,
+    Termination,
 };
 
 use crate::{
     catalog::Catalog,
-    cloud::{SimCloud, Unanswered},
+    cloud::{self, SimCloud, Unanswered},
     dice::fingerprint,
     fate::after,
     machine::{Machine, MachineState, OfferingKey},
@@ -262,6 +263,30 @@ impl CloudProvider for SimProvider {
 
     async fn drift(&self, _: &ProviderId, _: &NodeClassRef) -> Result<Option<String>, ProviderError> {
         Ok(None)
+    }
+
+    async fn notices(&self) -> Result<Vec<Notice>, ProviderError> {
+        let warnings = self.cloud.unheeded().await;
+        self.cloud.answer().map_err(unanswered)?;
+        // Capacity that is taken back is short: replacements are better sought elsewhere.
+        self.remember_short(warnings.iter().map(|warning| warning.offering.clone()).collect());
+        let notice = |warning: cloud::Notice| Notice {
+            kind: match warning.offering.capacity_type {
+                CapacityType::Spot => NoticeKind::SpotInterrupted,
+                CapacityType::Reserved => NoticeKind::ReservationInterrupted,
+                CapacityType::OnDemand => NoticeKind::InstanceTerminated,
+            },
+            receipt: warning.id.to_string(),
+            instances: vec![warning.id],
+            sent: warning.sent,
+        };
+        Ok(warnings.into_iter().map(notice).collect())
+    }
+
+    async fn acknowledge(&self, notice: &Notice) -> Result<(), ProviderError> {
+        self.cloud.answer().map_err(unanswered)?;
+        self.cloud.heed(&ProviderId::from(&*notice.receipt));
+        Ok(())
     }
 
     fn repair_policies(&self) -> &[RepairPolicy] {

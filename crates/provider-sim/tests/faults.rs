@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, time::Duration};
 use api::labels::{annotations, kwok};
 use expect_test::expect;
 use jiff::SignedDuration;
-use model::{Quantity, vocabulary};
-use provider::{CloudProvider, ProviderError, Termination};
+use model::{Offering, Quantity, vocabulary};
+use provider::{CloudProvider, NoticeKind, ProviderError, Termination};
 use provider_sim::{Catalog, Faults, Interruption, Latency, MachineState, Shortage, SimProvider, ledger::Deed};
 
 mod fixtures;
@@ -158,6 +158,36 @@ async fn a_machine_can_be_interrupted_by_hand() {
     pass(121).await;
     assert!(provider.instances().await.unwrap().is_empty());
     assert!(!provider.cloud().interrupt(&"kwok://unheard-of".into(), secs(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notice_is_told_until_it_is_acknowledged_and_makes_its_offering_short() {
+    let provider = calm();
+    let spot = request_with("a", [(vocabulary::CAPACITY_TYPE, "spot")]);
+    let id = provider.launch(&spot).await.unwrap().provider_id;
+    let offering = provider.cloud().machine(&id).unwrap().offering.clone();
+    let silence = tokio::time::timeout(Duration::from_secs(3600), provider.notices()).await;
+    assert!(silence.is_err(), "nothing to tell");
+
+    let waiting = provider.notices();
+    provider.cloud().interrupt(&id, secs(120));
+    let told = waiting.await.unwrap();
+    assert_eq!(
+        (told[0].kind, &told[0].instances),
+        (NoticeKind::SpotInterrupted, &vec![id])
+    );
+    assert_eq!(provider.notices().await.unwrap(), told, "again");
+    provider.acknowledge(&told[0]).await.unwrap();
+    let silence = tokio::time::timeout(Duration::from_secs(60), provider.notices()).await;
+    assert!(silence.is_err(), "it was heard");
+
+    let catalog = provider.catalog(&pool("general")).await.unwrap();
+    let shape = catalog
+        .iter()
+        .find(|shape| shape.name == offering.instance_type)
+        .unwrap();
+    let same = |it: &&Offering| it.zone == offering.zone && it.capacity_type == offering.capacity_type;
+    assert!(!shape.offerings.iter().find(same).unwrap().available);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! What the controllers ask of a cloud, and nothing more.
 //!
-//! [`CloudProvider`] is narrow on purpose: launch, terminate, look up, list, catalog, drift. Metrics, caching and price
+//! [`CloudProvider`] is narrow on purpose: launch, terminate, look up, list, catalog, drift, notices. Metrics, caching and price
 //! overlays are decorators around it. A provider never decides what to launch beyond choosing among the offerings that
 //! a request admits, and it never touches a Kubernetes object of Karpenter's own kinds.
 
@@ -8,6 +8,7 @@ pub mod conformance;
 mod error;
 mod instance;
 pub mod metered;
+mod notice;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Ca
 pub use error::{ProviderError, Reason, Retry};
 pub use instance::{Instance, LaunchRequest, Launched, Termination};
 pub use metered::Metered;
+pub use notice::{Notice, NoticeKind};
 
 /// A kind of node class that a provider serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,19 @@ pub trait CloudProvider: Send + Sync + 'static {
 
     /// Why an instance no longer matches what its node class asks for, if so.
     async fn drift(&self, instance: &ProviderId, class: &NodeClassRef) -> Result<Option<String>, ProviderError>;
+
+    /// Waits for what the cloud has to say about instances, and answers with it; after a while also with nothing.
+    ///
+    /// Told again until [`acknowledge`](Self::acknowledge) was called, also after a restart of the caller. A provider
+    /// whose cloud says nothing of its own accord never answers.
+    async fn notices(&self) -> Result<Vec<Notice>, ProviderError> {
+        std::future::pending().await
+    }
+
+    /// A notice has been acted on and need not be told again.
+    async fn acknowledge(&self, _: &Notice) -> Result<(), ProviderError> {
+        Ok(())
+    }
 
     /// Conditions under which a node is given up.
     fn repair_policies(&self) -> &[RepairPolicy] {

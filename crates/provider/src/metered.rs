@@ -9,7 +9,8 @@ use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Ca
 use tokio::time::Instant;
 
 use crate::{
-    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, ProviderError, Reason, RepairPolicy, Termination,
+    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, Reason, RepairPolicy,
+    Termination,
 };
 
 /// A call that is worth reporting. The others only hand over what is known already.
@@ -178,6 +179,14 @@ impl CloudProvider for Metered {
     async fn drift(&self, instance: &ProviderId, class: &NodeClassRef) -> Result<Option<String>, ProviderError> {
         self.timed(Method::Drift, self.inner.drift(instance, class), always_found)
             .await
+    }
+
+    async fn notices(&self) -> Result<Vec<Notice>, ProviderError> {
+        self.inner.notices().await
+    }
+
+    async fn acknowledge(&self, notice: &Notice) -> Result<(), ProviderError> {
+        self.inner.acknowledge(notice).await
     }
 
     fn repair_policies(&self) -> &[RepairPolicy] {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use expect_test::expect_file;
 use model::CapacityType::{OnDemand, Spot};
+use serde_json::json;
 use world::{
     story::{
         ControllerCrash, InsufficientCapacity, KubeletsNeverRegister, SpotInterruption, daemon_set, deployment, job,
@@ -13,6 +14,10 @@ use world::{
     },
     world::World,
 };
+
+/// Simulations live on small allocations; this one gives them out in half the time of the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[track_caller]
 fn golden(name: &str, world: &World) {
@@ -35,7 +40,8 @@ fn pods_bring_nodes_and_take_them_along_again() {
     golden("up_and_down.timeline", &world);
 }
 
-/// The cloud takes a machine back. Its pods run elsewhere in the end, and the machine's claim goes with it.
+/// The cloud announces that it will take a machine back. The claim is removed at once, so that the pods move while the
+/// machine still runs.
 #[test]
 fn pods_run_elsewhere_after_an_interruption() {
     let mut world = World::seeded(7)
@@ -49,6 +55,12 @@ fn pods_run_elsewhere_after_an_interruption() {
     let doomed = world.scene().nodes.keys()[0].name.clone();
 
     world.inject(SpotInterruption::of(&doomed));
+    world.run_for(seconds(10));
+    world.expect(that("the claim is on its way out", |moment| {
+        let claims = moment.scene.node_claims.all();
+        claims.iter().any(|claim| claim.metadata.deletion_timestamp.is_some())
+    }));
+    assert_eq!(world.events("SpotInterrupted").len(), 2, "on the claim and on the node");
     world.run_for(minutes(2));
     world.run_until(settled(), minutes(15));
 
@@ -128,4 +140,23 @@ fn a_thousand_pods_come_and_go() {
     world.scale("Deployment", "inflate", 0);
     world.run_until(nothing_runs(), minutes(15));
     world.run_until(settled(), minutes(5));
+}
+
+/// What a pod asks for cannot be read: no node comes for it, and an event on the pod names the field.
+#[test]
+fn a_pod_with_an_unreadable_demand_is_told_so() {
+    let term = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["somewhere"]}]});
+    let affinity = json!({
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}},
+    });
+    let mut world = World::seeded(5)
+        .pool(pool("general"))
+        .workload(deployment("web").replicas(1).asks("1 cpu").pod("affinity", affinity));
+    world.run_for(minutes(1));
+    assert!(world.cloud().live().is_empty());
+    let told = world.events("FailedScheduling");
+    assert!(
+        matches!(&told[..], [message] if message.contains("matchFields")),
+        "{told:?}"
+    );
 }

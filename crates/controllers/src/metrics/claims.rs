@@ -8,6 +8,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::Registry,
 };
+use provider::NoticeKind;
 
 use super::Histograms;
 
@@ -58,6 +59,7 @@ pub enum DisruptedWhy {
     NodeClassNotReady,
     LaunchTimeout,
     RegistrationTimeout,
+    Interrupted(NoticeKind),
 }
 
 impl DisruptedWhy {
@@ -72,6 +74,7 @@ impl DisruptedWhy {
             DisruptedWhy::NodeClassNotReady => "nodeclass_not_ready",
             DisruptedWhy::LaunchTimeout => "launch_timeout",
             DisruptedWhy::RegistrationTimeout => "registration_timeout",
+            DisruptedWhy::Interrupted(kind) => kind.label(),
         }
     }
 }

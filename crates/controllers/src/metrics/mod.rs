@@ -7,6 +7,7 @@ mod claims;
 mod cloud;
 mod cluster;
 mod disruption;
+mod interruption;
 mod runtime;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ use prometheus_client::{
 pub use claims::{ClaimDisrupted, ClaimMetrics, DisruptedWhy, TerminationMode};
 pub use cluster::{ClusterMetrics, PoolResource};
 pub use disruption::{Decision, DisruptionMetrics};
+pub use interruption::InterruptionMetrics;
 pub use runtime::Outcome;
 
 /// Seconds: the range from a fast decision to a slow cloud.
@@ -55,6 +57,7 @@ pub struct Metrics {
     pub claims: ClaimMetrics,
     pub cluster: ClusterMetrics,
     pub disruption: DisruptionMetrics,
+    pub interruption: InterruptionMetrics,
     cloud: cloud::CloudMetrics,
     runtime: runtime::RuntimeMetrics,
     build: Family<Build, Gauge>,
@@ -71,6 +74,7 @@ impl Metrics {
         self.claims.register(registry);
         self.cluster.register(registry);
         self.disruption.register(registry);
+        self.interruption.register(registry);
         self.cloud.register(registry);
         self.runtime.register(registry);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
 use provider::{
-    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, ProviderError, RepairPolicy, Termination,
+    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, RepairPolicy, Termination,
 };
 
 use super::crash::Gate;
@@ -71,6 +71,14 @@ impl CloudProvider for Bridge {
 
     async fn drift(&self, instance: &ProviderId, class: &NodeClassRef) -> Result<Option<String>, ProviderError> {
         self.cross(self.cloud.drift(instance, class)).await
+    }
+
+    async fn notices(&self) -> Result<Vec<Notice>, ProviderError> {
+        self.cross(self.cloud.notices()).await
+    }
+
+    async fn acknowledge(&self, notice: &Notice) -> Result<(), ProviderError> {
+        self.cross(self.cloud.acknowledge(notice)).await
     }
 
     fn repair_policies(&self) -> &[RepairPolicy] {

@@ -22,10 +22,10 @@ use std::{
 use ::api::v1::{NodeClaim, NodePool};
 use clock::{Clock, VirtualClock};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Event, Node};
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams},
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
     core::GroupVersionKind,
 };
 use kube_mem::ApiServer;
@@ -340,6 +340,18 @@ impl World {
         &self.server
     }
 
+    /// The messages of all events with this reason, in the order of their names.
+    pub fn events(&self, reason: &str) -> Vec<String> {
+        let api: Api<Event> = Api::all(self.client.clone());
+        let events = self.runtime.block_on(api.list(&ListParams::default()));
+        let events = events.unwrap_or_else(|error| panic!("events could not be listed: {error}"));
+        let told = events
+            .items
+            .into_iter()
+            .filter(|event| event.reason.as_deref() == Some(reason));
+        told.filter_map(|event| event.message).collect()
+    }
+
     pub fn now(&self) -> Timestamp {
         let _inside = self.runtime.enter();
         self.clock.now()
@@ -370,7 +382,11 @@ impl Foundation {
             api,
         } = setup;
         let clock: Arc<dyn Clock> = Arc::new(VirtualClock::starting_at(VirtualClock::EPOCH));
-        let server = ApiServer::builder().clock(Arc::clone(&clock)).seed(seed).build();
+        let server = ApiServer::builder()
+            .clock(Arc::clone(&clock))
+            .seed(seed)
+            .without_managers()
+            .build();
         let client = server.client();
         let cloud = SimCloud::new(seed, Arc::clone(&clock)).with_faults(cloud_faults);
         let history = History::new(Arc::clone(&clock), server.clone());
