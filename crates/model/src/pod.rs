@@ -47,7 +47,7 @@ pub enum DoNotDisrupt {
 }
 
 /// One port that a pod takes on its node.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostPort {
     /// `0.0.0.0` when the pod does not say.
     pub ip: String,
@@ -66,7 +66,7 @@ impl HostPort {
 }
 
 /// One term of a node affinity: all of these at once.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeTerm {
     /// Zero for required terms.
     pub weight: i32,
@@ -74,7 +74,7 @@ pub struct NodeTerm {
 }
 
 /// A selection of pods by labels.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LabelSelector {
     /// All of them must hold. A missing label satisfies `NotIn` and `DoesNotExist`.
     pub requirements: Vec<Requirement>,
@@ -93,7 +93,7 @@ impl LabelSelector {
 }
 
 /// A rule about neighbours: required or preferred, towards or away from the selected pods.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodTerm {
     pub topology_key: String,
     pub selector: Option<LabelSelector>,
@@ -106,7 +106,7 @@ pub struct PodTerm {
 }
 
 /// A spread over the domains of a topology key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TopologySpread {
     pub topology_key: String,
     pub max_skew: u32,
@@ -122,7 +122,7 @@ pub struct TopologySpread {
 }
 
 /// A volume as the pod names it; what it means is found through the snapshot's volumes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PodVolume {
     /// A claim by name in the pod's namespace.
     Claim(String),
@@ -134,7 +134,7 @@ pub enum PodVolume {
 }
 
 /// A pod's use of a resource claim: dynamic resource allocation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodClaim {
     /// What the pod calls it.
     pub name: String,
@@ -142,7 +142,7 @@ pub struct PodClaim {
 }
 
 /// Where a pod's resource claim comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PodClaimSource {
     /// A claim by name in the pod's namespace.
     Claim(String),
@@ -151,7 +151,7 @@ pub enum PodClaimSource {
 }
 
 /// The affinity rules of a pod.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Affinity {
     /// Alternatives: one of them must hold. Empty when the pod has none.
     pub required_nodes: Vec<NodeTerm>,
@@ -164,7 +164,7 @@ pub struct Affinity {
 
 /// What all pods of one template share. Pods of one workload point to the same value where the index can tell, which
 /// lets the solver treat them as one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodShape {
     pub labels: Labels,
     /// What the pod asks for, init containers, sidecars and overhead included, and one `pods`.

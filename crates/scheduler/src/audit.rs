@@ -88,7 +88,7 @@ impl<'a> Audit<'a> {
         self.check(!launch.instance_types.is_empty(), || Violation::NothingToBuy {
             launch: index,
         });
-        for name in &launch.instance_types {
+        for name in launch.instance_types.iter() {
             match self.snapshot.instance_type(&launch.pool, name) {
                 Some(kind) => self.kind(index, launch, kind, &pods, &pool.template.taints),
                 None => self.broken.push(Violation::NotForSale {
@@ -104,7 +104,7 @@ impl<'a> Audit<'a> {
     /// One of the types that the launch may become: it can be bought, and everything has room and ports on it.
     fn kind(&mut self, index: usize, launch: &Launch, kind: &InstanceType, pods: &[&Pod], taints: &[Taint]) {
         let place = Place::Launch(index);
-        let mut labels = launch.requirements.clone();
+        let mut labels = Requirements::clone(&launch.requirements);
         labels.extend(
             [vocabulary::REGISTERED, vocabulary::INITIALIZED].map(|key| model::Requirement::one_of(key, ["true"])),
         );
@@ -257,13 +257,6 @@ impl<'a> Audit<'a> {
                 });
                 continue;
             };
-            if let Some(rule) = unverifiable(&pod.shape) {
-                self.broken.push(Violation::Unverifiable {
-                    place: place.clone(),
-                    pod: key.clone(),
-                    rule,
-                });
-            }
             pods.push(pod.as_ref());
         }
         pods
@@ -308,26 +301,4 @@ fn requests<'p>(pods: &'p [&'p Pod]) -> impl Iterator<Item = &'p Resources> {
 
 fn hard(taints: &[Taint]) -> impl Iterator<Item = &Taint> {
     taints.iter().filter(|taint| taint.effect != Effect::PreferNoSchedule)
-}
-
-/// Rules that this audit cannot check. A plan that leans on them is not known to be right.
-fn unverifiable(shape: &PodShape) -> Option<&'static str> {
-    let affinity = &shape.affinity;
-    if shape
-        .spreads
-        .iter()
-        .any(|spread| spread.required && spread.selector.is_some())
-    {
-        Some("topology spread")
-    } else if !affinity.required_pods.is_empty() {
-        Some("pod affinity")
-    } else if affinity.required_anti.iter().any(|term| term.selector.is_some()) {
-        Some("pod anti-affinity")
-    } else if !shape.volumes.is_empty() {
-        Some("volumes")
-    } else if shape.claims_devices() {
-        Some("resource claims")
-    } else {
-        None
-    }
 }

@@ -1,103 +1,132 @@
-//! Pods that are alike are placed together.
+//! Pods that are alike are one question asked many times.
 //!
-//! A workload of ten thousand replicas is one question asked ten thousand times. Pods with the same needs form a class;
-//! what refuses one of them refuses all, so that a class walks over the machines once.
+//! A class is what the rules can tell apart. Its pods share the answers to everything that does not depend on the
+//! moment; what is left for a single pod is to look where there is room now.
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use model::{
-    Pod, PodKey, Quantity, Requirements, Resources, Toleration,
-    pod::{HostPort, PodShape},
+use model::{PodKey, Resources, Toleration, pod::HostPort};
+use rustc_hash::FxHashMap;
+
+use crate::{
+    amounts::Amounts,
+    bits::Bits,
+    dra::PodClaims,
+    states::Demand,
+    topology::{Carried, Ties},
 };
 
-/// What matters about a pod when a place is looked for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What a pod needs, its neighbours aside. Different classes often share it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Needs {
-    pub requests: Resources,
-    pub ports: Vec<HostPort>,
-    /// Ways to make the pod content, best first.
-    pub ways: Vec<Way>,
-}
-
-/// One way to make a pod content.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Way {
-    pub requirements: Requirements,
+    pub amounts: Amounts,
+    pub demand: Demand,
+    /// The demand without preferences.
+    pub strict: Demand,
     pub tolerations: Vec<Toleration>,
+    pub ports: Vec<HostPort>,
+    /// Where the volumes can be, one alternative after the other.
+    pub volumes: Vec<Demand>,
+    /// The pod comes from a machine that would be given up for it: machines that are not settled do not take it.
+    pub moving: bool,
+    /// The pod itself, where it claims devices: what devices it finds is nobody else's business.
+    pub devices: Option<PodKey>,
 }
 
-impl Needs {
-    /// With `discouraged`, taints that merely discourage are put up with once nothing else is left.
-    fn of(shape: &PodShape, discouraged: bool) -> Self {
-        let strict = Requirements::alternatives_of_pod(shape)
-            .into_iter()
-            .map(|requirements| Way {
-                requirements,
-                tolerations: shape.tolerations.clone(),
-            });
-        let mut ways: Vec<Way> = strict.collect();
-        if discouraged {
-            let mut tolerant = ways.clone();
-            for way in &mut tolerant {
-                way.tolerations.push(Toleration::of_prefer_no_schedule());
-            }
-            ways.extend(tolerant);
-        }
-        Self {
-            requests: shape.requests.clone(),
-            ports: shape.host_ports.clone(),
-            ways,
-        }
-    }
+/// Needs together with what has turned out about them in the course of a round.
+///
+/// A machine never gets emptier and never wider, so whoever had no room once has none later.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub needs: Needs,
+    /// Machines that may have room; worked out when they are first asked for.
+    pub machines: Option<Bits>,
+    /// Open launches that have no room.
+    pub closed: Bits,
+    /// Pools that launch nothing for it.
+    pub barred: Bits,
+    /// Pools whose taints it tolerates, once that is known.
+    pub tolerant: Vec<Option<bool>>,
 }
 
-/// Pods with the same needs, oldest first.
+/// A class in one state of its preferences.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Variant {
+    pub core: usize,
+    pub carried: Carried,
+    /// The domains that the pods insist on, by the number of the label.
+    pub own: Vec<(usize, Bits)>,
+}
+
+/// Pods that the rules cannot tell apart.
 #[derive(Debug)]
 pub(crate) struct Class {
-    pub needs: Needs,
-    pub pods: Vec<PodKey>,
+    pub variants: Vec<Variant>,
+    pub ties: Ties,
+    pub requests: Arc<Resources>,
+    /// Nothing that happens later in the round can help.
+    pub hopeless: bool,
+    /// How many pods had been placed when the class failed last.
+    pub failed_at: Option<usize>,
 }
 
-/// Sorts pods into classes: those that ask for the most CPU first, then the most memory, then the oldest.
-///
-/// Upstream sorts single pods that way; here a class stands where its oldest pod stands, so that pods of equal size but
-/// of different classes are not interleaved by age.
-pub(crate) fn classes<'a>(pods: impl IntoIterator<Item = &'a Pod>, discouraged: bool) -> Vec<Class> {
-    let mut by_age: Vec<&Pod> = pods.into_iter().collect();
-    by_age.sort_by_key(|pod| (pod.created, &pod.uid, &pod.key));
+/// A pod of the round.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub key: PodKey,
+    pub class: usize,
+    /// Volume claims with their drivers, for the limits of nodes.
+    pub attached: Arc<[(Arc<str>, PodKey)]>,
+    /// Claims for devices, if there are any.
+    pub devices: Option<Arc<PodClaims>>,
+}
 
-    // Pods of one workload usually share their shape; then a pointer tells the class without a comparison. The
-    // addresses are only looked up, their order never shows.
-    let mut known: BTreeMap<*const PodShape, usize> = BTreeMap::new();
-    let mut numbers: BTreeMap<Needs, usize> = BTreeMap::new();
-    let mut members: Vec<Vec<PodKey>> = Vec::new();
-    for pod in by_age {
-        let number = *known.entry(Arc::as_ptr(&pod.shape)).or_insert_with(|| {
-            *numbers.entry(Needs::of(&pod.shape, discouraged)).or_insert_with(|| {
-                members.push(Vec::new());
-                members.len() - 1
-            })
+/// All classes of a round.
+#[derive(Debug, Default)]
+pub(crate) struct Classes {
+    pub cores: Vec<Core>,
+    pub all: Vec<Class>,
+    core_numbers: FxHashMap<Needs, usize>,
+    numbers: FxHashMap<(Vec<Variant>, Ties), usize>,
+}
+
+impl Classes {
+    pub fn core(&mut self, needs: Needs) -> usize {
+        if let Some(known) = self.core_numbers.get(&needs) {
+            return *known;
+        }
+        self.core_numbers.insert(needs.clone(), self.cores.len());
+        self.cores.push(Core {
+            needs,
+            machines: None,
+            closed: Bits::default(),
+            barred: Bits::default(),
+            tolerant: Vec::new(),
         });
-        members[number].push(pod.key.clone());
+        self.cores.len() - 1
     }
 
-    let mut in_order: Vec<(Reverse<Quantity>, Reverse<Quantity>, usize, Needs)> = numbers
-        .into_iter()
-        .map(|(needs, number)| {
-            (
-                Reverse(needs.requests.get("cpu")),
-                Reverse(needs.requests.get("memory")),
-                number,
-                needs,
-            )
-        })
-        .collect();
-    in_order.sort();
-    in_order
-        .into_iter()
-        .map(|(_, _, number, needs)| Class {
-            needs,
-            pods: std::mem::take(&mut members[number]),
-        })
-        .collect()
+    pub fn class(&mut self, variants: Vec<Variant>, ties: Ties, requests: &Arc<Resources>) -> usize {
+        let identity = (variants, ties);
+        if let Some(known) = self.numbers.get(&identity) {
+            return *known;
+        }
+        let number = self.all.len();
+        self.all.push(Class {
+            variants: identity.0.clone(),
+            ties: identity.1.clone(),
+            requests: requests.clone(),
+            hopeless: false,
+            failed_at: None,
+        });
+        self.numbers.insert(identity, number);
+        number
+    }
+}
+
+impl Class {
+    /// Whether what other pods do can change the answer later in the round.
+    pub fn is_social(&self) -> bool {
+        !self.ties.repelled.is_empty() || self.variants.iter().any(|variant| !variant.carried.rules.is_empty())
+    }
 }

@@ -1,87 +1,171 @@
-//! From an open machine to a launch: the cheapest instance types, and what the claim will say.
+//! From a planned machine to a launch: the cheapest instance types, and what the claim will say.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
-use model::{InstanceTypeName, LabelValue, Labels, Requirement, Requirements, Resources, Snapshot, vocabulary};
+use model::{InstanceType, InstanceTypeName, LabelValue, Labels, Requirement, Requirements, Resources, Snapshot, vocabulary};
+use rustc_hash::FxHashMap;
 
 use crate::{
-    open::{Open, lacking},
+    bits::Bits,
+    market::Market,
+    open::Open,
     plan::{Choice, Launch},
+    problem::Problem,
     refusal::Lacking,
-    round::{MinValuesPolicy, Options},
-    template::{STAND_INS, Shape, Template, on_sale},
+    round::MinValuesPolicy,
+    states::State,
+    template::{STAND_INS, Template, named},
 };
 
-/// Sorts the instance types by price and keeps the cheapest. If those alone lack variety that the pool demands, nothing
-/// is launched: the labels they lack are the error.
-pub(crate) fn finish(
-    snapshot: &Snapshot,
-    template: &Template<'_>,
-    open: Open,
-    options: &Options,
-) -> Result<Launch, Vec<Lacking>> {
-    let mut priced: Vec<(Choice, usize)> = open
-        .shapes
-        .iter()
-        .filter_map(|index| {
-            Some((
-                cheapest(&template.shapes[*index], &open.requirements, &open.requests)?,
-                *index,
-            ))
+/// Makes launches. Machines that may become the same things share what their claims say.
+#[derive(Default)]
+pub(crate) struct Finisher {
+    drafts: FxHashMap<(usize, State, Bits), Result<Draft, Vec<Lacking>>>,
+}
+
+/// What launches with the same possibilities have in common.
+#[derive(Clone)]
+struct Draft {
+    requirements: Arc<Requirements>,
+    instance_types: Arc<[InstanceTypeName]>,
+    labels: Arc<Labels>,
+    daemons: Resources,
+    choice: Choice,
+}
+
+impl Finisher {
+    /// Sorts the instance types by price and keeps the cheapest. If those alone lack variety that the pool demands,
+    /// nothing is launched: the labels they lack are the error.
+    pub fn finish(&mut self, problem: &mut Problem<'_>, open: &Open) -> Result<Launch, Vec<Lacking>> {
+        let draft = if open.held.is_empty() && open.lowered.is_none() {
+            let key = (open.template, open.state, open.rows.clone());
+            let known = self.drafts.entry(key);
+            known.or_insert_with(|| draft(problem, open)).clone()?
+        } else {
+            draft(problem, open)?
+        };
+        let members = open.pods.iter().map(|seat| &problem.members[seat.member]);
+        let pods: Vec<_> = members.clone().map(|member| member.key.clone()).collect();
+        let mut requests = Resources::default();
+        for member in members {
+            requests.add_assign(&problem.classes.all[member.class].requests);
+        }
+        Ok(Launch {
+            pool: problem.templates[open.template].pool.name.clone(),
+            requirements: draft.requirements,
+            instance_types: draft.instance_types.clone(),
+            requests: requests.plus(&draft.daemons),
+            pods,
+            labels: draft.labels,
+            choice: draft.choice,
+            min_values_relaxed: open.lowered.is_some(),
+            device_drivers: devices(problem, open, &draft.instance_types),
         })
-        .collect();
-    priced.sort_by(|(a, _), (b, _)| {
-        a.price
-            .total_cmp(&b.price)
-            .then_with(|| a.instance_type.cmp(&b.instance_type))
+    }
+}
+
+/// The drivers of the devices that the machine's pods were promised. What it cannot become any more holds none.
+fn devices(problem: &mut Problem<'_>, open: &Open, names: &[InstanceTypeName]) -> BTreeSet<Arc<str>> {
+    let Some(devices) = problem.devices.as_mut().filter(|_| open.has_devices) else {
+        return BTreeSet::new();
+    };
+    let rows = &problem.templates[open.template].market.rows;
+    let kinds = open.rows.iter().map(|row| rows[row].kind);
+    let kinds: Vec<&InstanceType> = kinds.filter(|kind| names.contains(&kind.name)).collect();
+    devices.keep_kinds(open.id, &kinds);
+    devices.drivers_of(open.id)
+}
+
+fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> {
+    let options = &problem.round.options;
+    let template = &mut problem.templates[open.template];
+    let mut state = open.state;
+    if !open.held.is_empty() {
+        let requirements = reserved(problem.snapshot, problem.states.of_state(state), open);
+        state = problem.states.state(requirements);
+    }
+    let view = template.market.view(&problem.states, state).clone();
+    let market = &template.market;
+    let mut rows: Vec<usize> = open.rows.and(&view.rows).iter().collect();
+    let name = |row: usize| &market.rows[row].kind.name;
+    rows.sort_by(|a, b| {
+        let by_price = view.prices[*a].total_cmp(&view.prices[*b]);
+        by_price.then_with(|| name(*a).cmp(name(*b)))
     });
-    priced.truncate(options.max_instance_types);
+    // A type that several kinds of offerings sell is listed once.
+    let mut seen = Bits::default();
+    rows.retain(|row| {
+        let position = market.rows[*row].position;
+        let new = !seen.contains(position);
+        seen.insert(position);
+        new
+    });
+    rows.truncate(options.max_instance_types);
+    let kept: Bits = rows.iter().copied().collect();
+    let variety = open.lowered.as_ref().unwrap_or(&template.variety);
     if options.min_values_policy == MinValuesPolicy::Strict {
-        let short = lacking(template, &open.requirements, priced.iter().map(|(_, index)| *index));
+        let short = variety.lacking(&kept);
         if !short.is_empty() {
-            return Err(short);
+            return Err(named(short));
         }
     }
-    let shapes: Vec<&Shape<'_>> = priced.iter().map(|(_, index)| &template.shapes[*index]).collect();
-    let instance_types: Vec<InstanceTypeName> = shapes.iter().map(|shape| shape.kind.name.clone()).collect();
-    let labels = claim_labels(snapshot, template, &open.requirements);
-    let requirements = claim_requirements(open.requirements, &shapes);
-    let (choice, _) = priced
-        .into_iter()
-        .next()
-        .expect("an open machine has an instance type with room for its pods");
-    Ok(Launch {
-        pool: template.pool.name.clone(),
-        requirements,
+    let mut requirements = problem.states.of_state(state).clone();
+    for (key, least) in open.lowered.iter().flat_map(|lowered| lowered.demands()) {
+        let lowered = requirements.remove(key.as_str());
+        requirements.extend(lowered.map(|requirement| requirement.with_min_values(Some(least))));
+    }
+    let labels = claim_labels(problem.snapshot, template, &requirements);
+    let instance_types: Arc<[InstanceTypeName]> = rows.iter().map(|row| name(*row).clone()).collect();
+    let deals = view.deals.iter().map(|deal| &market.deals[deal]);
+    let capacity_types = deals
+        .filter(|deal| kept.contains(deal.row))
+        .map(|deal| LabelValue::from(deal.offering.capacity_type.as_str()))
+        .collect();
+    Ok(Draft {
+        requirements: Arc::new(claim_requirements(requirements, &instance_types, capacity_types)),
+        choice: cheapest(market, rows[0], &view.deals),
         instance_types,
-        requests: open.requests.plus(&least_daemons(&shapes)),
-        pods: open.pods,
-        labels,
-        choice,
-        min_values_relaxed: open.min_values_relaxed,
+        labels: Arc::new(labels),
+        daemons: least_daemons(market, &kept),
     })
 }
 
-/// The cheapest offering with room for the pods. Among equal prices the order of capacity types and zones decides.
-fn cheapest(shape: &Shape<'_>, requirements: &Requirements, requests: &Resources) -> Option<Choice> {
-    let roomy = on_sale(shape.kind, requirements).filter(|offering| requests.fits(&shape.room_under(offering)));
-    let best = roomy.min_by(|a, b| {
+/// What a machine with a place in a reservation has to be: reserved, and nothing else.
+fn reserved(snapshot: &Snapshot, requirements: &Requirements, open: &Open) -> Requirements {
+    let mut narrowed = requirements.clone();
+    let kept = narrowed
+        .remove(vocabulary::CAPACITY_TYPE)
+        .and_then(|requirement| requirement.min_values);
+    narrowed.replace(Requirement::one_of(vocabulary::CAPACITY_TYPE, ["reserved"]).with_min_values(kept));
+    if let Some(key) = &snapshot.vocabulary.reservation_id {
+        narrowed.replace(Requirement::one_of(key.as_str(), open.held.iter().cloned()));
+    }
+    narrowed
+}
+
+/// The cheapest of the deals for a row. Among equal prices the order of capacity types and zones decides.
+fn cheapest(market: &Market<'_>, row: usize, deals: &Bits) -> Choice {
+    let row = &market.rows[row];
+    let sold = row.deals.clone().filter(|deal| deals.contains(*deal));
+    let best = sold.map(|deal| market.deals[deal].offering).min_by(|a, b| {
         let order = (a.capacity_type, &a.zone).cmp(&(b.capacity_type, &b.zone));
         a.price.total_cmp(&b.price).then(order)
-    })?;
-    Some(Choice {
-        instance_type: shape.kind.name.clone(),
+    });
+    let best = best.expect("a row that suits has a deal that suits");
+    Choice {
+        instance_type: row.kind.name.clone(),
         zone: best.zone.clone(),
         capacity_type: best.capacity_type,
         price: best.price,
-    })
+    }
 }
 
 /// What daemons ask for at least, whichever of the types is launched.
-fn least_daemons(shapes: &[&Shape<'_>]) -> Resources {
-    let mut least = shapes.first().map(|shape| shape.daemons.clone()).unwrap_or_default();
-    for shape in shapes {
-        least.min_with(&shape.daemons);
+fn least_daemons(market: &Market<'_>, rows: &Bits) -> Resources {
+    let mut daemons = rows.iter().map(|row| &market.rows[row].daemons);
+    let mut least = daemons.next().cloned().unwrap_or_default();
+    for other in daemons {
+        least.min_with(other);
     }
     least.without_zeros()
 }
@@ -106,16 +190,15 @@ fn claim_labels(snapshot: &Snapshot, template: &Template<'_>, requirements: &Req
     labels
 }
 
-fn claim_requirements(mut requirements: Requirements, shapes: &[&Shape<'_>]) -> Requirements {
-    let names: BTreeSet<LabelValue> = shapes.iter().map(|shape| shape.kind.name.as_str().into()).collect();
-    let capacity_types: BTreeSet<LabelValue> = shapes
-        .iter()
-        .flat_map(|shape| on_sale(shape.kind, &requirements))
-        .map(|offering| offering.capacity_type.as_str().into())
-        .collect();
+fn claim_requirements(
+    mut requirements: Requirements,
+    instance_types: &[InstanceTypeName],
+    capacity_types: BTreeSet<LabelValue>,
+) -> Requirements {
     for key in STAND_INS {
         requirements.remove(key);
     }
+    let names = instance_types.iter().map(|name| name.as_str().into()).collect();
     for (key, values) in [
         (vocabulary::INSTANCE_TYPE, names),
         (vocabulary::CAPACITY_TYPE, capacity_types),

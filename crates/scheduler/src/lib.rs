@@ -19,33 +19,45 @@
 //! assert_eq!(plan.refusals[&pod], Refusal::Unknown);
 //! ```
 
+mod amounts;
 mod audit;
+mod bits;
 mod class;
 pub mod dra;
+mod eligible;
+mod explain;
 mod finish;
+mod greedy;
+mod limits;
 mod machine;
+mod market;
 mod open;
+mod pack;
 mod plan;
+mod problem;
 mod refusal;
+mod reservations;
 mod round;
 mod rules;
 #[cfg(test)]
 mod situation;
 mod solve;
+mod states;
 mod template;
 #[cfg(test)]
 mod tests;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "the solver asks whether volumes can be had, and places no pod with any"
-    )
-)]
+mod topology;
+mod variety;
 mod volumes;
+mod wishes;
+mod zones;
 
 pub use audit::{Violation, audit};
 pub use plan::{Choice, Launch, Placement, Plan};
-pub use refusal::{Ineligible, Lacking, PoolRefusal, Refusal, Unfit, UnsupportedRule, VolumeRefusal};
+pub use refusal::{
+    Ineligible, InvalidPod, Lacking, PoolRefusal, Refusal, RuleKind, RuleRefusal, Unfit,
+    VolumeRefusal,
+};
 pub use round::{MinValuesPolicy, Options, PreferencePolicy, Round};
 pub use solve::solve;
+pub use zones::EffectiveZone;

@@ -1,153 +1,300 @@
 //! Machines that are there or on their way, as places for pods.
+//!
+//! Most machines of a cluster differ in nothing but their name. What is asked of labels and taints is asked once per
+//! kind of machine, a [`Look`]; each machine has its own free room, ports and volumes.
 
-use std::cmp::Reverse;
-
-use model::{
-    Effect, LabelValue, NodeKey, PodKey, Requirement, Requirements, Resources, Snapshot, StateNode, Taint, Vocabulary,
-    pod::HostPort, requirements::AllowUndefined, taint, vocabulary,
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
+use model::{
+    Effect, LabelKey, LabelValue, NodeKey, PodKey, Requirement, Requirements, Resources, Snapshot, StateNode, Taint,
+    pod::{HostPort, PodShape},
+    requirements::AllowUndefined,
+    vocabulary,
+};
+use rustc_hash::FxHashMap;
+
 use crate::{
-    class::{Needs, Way},
-    rules::{copies, daemon_runs_on, ports_clash},
+    amounts::{Amounts, Dims},
+    bits::Bits,
+    rules::daemon_runs_on,
     template::{is_superposed, least_room},
+    topology::{Key, Keys},
+    volumes::{Attached, attached_on},
 };
 
 /// A machine and what is left of it.
+#[derive(Clone, Debug)]
 pub(crate) struct Machine<'a> {
-    pub key: &'a NodeKey,
-    pub pods: Vec<PodKey>,
-    labels: Labels<'a>,
-    taints: Vec<Taint>,
-    free: Resources,
-    ports: Vec<HostPort>,
+    pub state: &'a StateNode,
+    pub look: usize,
+    /// Pods may be put here.
+    pub open: bool,
+    pub free: Amounts,
+    pub ports: Vec<HostPort>,
+    /// How many volumes the node attaches, and which are attached. Only where the node has limits and somebody asks.
+    pub volumes: Option<Attachments>,
+    /// Its pods have come and gone too recently for pods of others to be moved here.
+    pub unsettled: bool,
+    pub pods: Vec<usize>,
+}
+
+/// Volumes on a node.
+#[derive(Clone, Debug)]
+pub(crate) struct Attachments {
+    limits: Arc<BTreeMap<Arc<str>, u32>>,
+    attached: Attached,
+}
+
+impl Attachments {
+    /// Whether these claims can be attached as well. A claim that is attached already costs nothing.
+    pub fn take(&self, claims: &[(Arc<str>, PodKey)]) -> bool {
+        self.limits.iter().all(|(driver, most)| {
+            let here = self.attached.get(driver);
+            let new: BTreeSet<&PodKey> = claims
+                .iter()
+                .filter(|(of, claim)| of == driver && here.is_none_or(|here| !here.contains(claim)))
+                .map(|(_, claim)| claim)
+                .collect();
+            new.is_empty() || here.map_or(0, BTreeSet::len) + new.len() <= *most as usize
+        })
+    }
+
+    pub fn put(&mut self, claims: &[(Arc<str>, PodKey)]) {
+        for (driver, claim) in claims {
+            self.attached.entry(driver.clone()).or_default().insert(claim.clone());
+        }
+    }
+}
+
+impl Machine<'_> {
+    pub fn key(&self) -> &NodeKey {
+        &self.state.key
+    }
+}
+
+/// What labels and taints a machine shows, as far as anybody asks.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub labels: Labels,
+    /// Taints that pods have to tolerate.
+    pub taints: Vec<Taint>,
+    /// Taints of the node as they are; none before there is a node.
+    pub raw_taints: Vec<Taint>,
+    /// The domain along each of the topology's labels.
+    pub domains: Vec<Option<usize>>,
+    /// There is a node, and not only a claim.
+    pub joined: bool,
 }
 
 /// What is known of a machine's labels.
-enum Labels<'a> {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Labels {
     /// The machine runs or has been bought: it has these labels and no others.
     Final(Requirements),
     /// The claim is not launched yet: the labels will be among these.
-    Open(&'a Requirements, &'a Vocabulary),
+    Open(Requirements),
 }
 
-/// The machines that take pods, initialised ones first, then by name.
-pub(crate) fn machines(snapshot: &Snapshot) -> Vec<Machine<'_>> {
-    let mut staying: Vec<&StateNode> = snapshot
-        .nodes
-        .values()
-        .map(AsRef::as_ref)
-        .filter(|machine| !machine.is_leaving())
-        .collect();
-    staying.sort_by_cached_key(|machine| (Reverse(machine.is_initialized()), name_of(machine)));
-    staying
-        .into_iter()
-        .filter_map(|machine| view(snapshot, machine))
-        .collect()
+impl Labels {
+    pub fn requirements(&self) -> &Requirements {
+        let (Labels::Final(requirements) | Labels::Open(requirements)) = self;
+        requirements
+    }
+
+    pub fn meet(&self, snapshot: &Snapshot, demand: &Requirements) -> bool {
+        match self {
+            Labels::Final(labels) => labels.is_compatible(demand, AllowUndefined::Nothing),
+            Labels::Open(requirements) => requirements.guarantee(demand, &snapshot.vocabulary),
+        }
+    }
 }
 
-fn view<'a>(snapshot: &'a Snapshot, machine: &'a StateNode) -> Option<Machine<'a>> {
-    let mut taints = machine.taints();
+/// All machines of a snapshot: those that take pods come first, initialised ones before others, then by name.
+#[derive(Debug)]
+pub(crate) struct Machines<'a> {
+    pub all: Vec<Machine<'a>>,
+    pub looks: Vec<Look>,
+    /// By the name of the node.
+    pub by_node: FxHashMap<&'a str, usize>,
+}
+
+/// What is needed to look at machines.
+pub(crate) struct Viewer<'a, 'v> {
+    pub snapshot: &'a Snapshot,
+    pub dims: &'v Dims,
+    pub keys: &'v Keys,
+    /// Labels that anybody asks for.
+    pub interest: &'v BTreeSet<LabelKey>,
+    pub daemons: &'v [&'a PodShape],
+    /// Whether any pod of the round brings volumes.
+    pub attaches: bool,
+    /// Whether a machine's room is kept for its own pods for now.
+    pub unsettled: &'v dyn Fn(&StateNode) -> bool,
+}
+
+/// What makes two machines look alike.
+type Appearance = (Labels, Vec<Taint>, Vec<Taint>, bool);
+
+impl<'a> Machines<'a> {
+    pub fn new(viewer: &Viewer<'a, '_>) -> Self {
+        let mut states: Vec<&StateNode> = viewer.snapshot.nodes.values().map(AsRef::as_ref).collect();
+        states.sort_by_cached_key(|state| (state.is_leaving(), Reverse(state.is_initialized()), name_of(state)));
+        let mut machines = Self {
+            all: Vec::with_capacity(states.len()),
+            looks: Vec::new(),
+            by_node: FxHashMap::default(),
+        };
+        let mut known: FxHashMap<Appearance, usize> = FxHashMap::default();
+        let mut expected: Vec<Resources> = Vec::new();
+        for state in states {
+            let appearance = appearance(viewer, state);
+            let look = *known.entry(appearance).or_insert_with_key(|appearance| {
+                let look = look(viewer.keys, appearance);
+                expected.push(expected_daemons(viewer.daemons, &look));
+                machines.looks.push(look);
+                machines.looks.len() - 1
+            });
+            if let Some(name) = state.node_name() {
+                machines.by_node.insert(name.as_str(), machines.all.len());
+            }
+            machines.all.push(machine(viewer, state, look, &expected[look]));
+        }
+        machines
+    }
+
+    /// The machines that show one of these looks.
+    pub fn looking(&self, looks: &Bits) -> Bits {
+        let alike = self.all.iter().enumerate();
+        alike
+            .filter(|(_, machine)| machine.open && looks.contains(machine.look))
+            .map(|(index, _)| index)
+            .collect()
+    }
+}
+
+fn appearance(viewer: &Viewer<'_, '_>, state: &StateNode) -> Appearance {
+    let mut taints = state.taints();
     // A cordoned node has this taint as well, once the node lifecycle controller has seen it.
-    if machine.node.as_ref().is_some_and(|node| node.unschedulable) {
+    if state.node.as_ref().is_some_and(|node| node.unschedulable) {
         taints.push(Taint::new("node.kubernetes.io/unschedulable", "", Effect::NoSchedule));
     }
-    let (labels, free) = match &machine.claim {
-        Some(claim) if is_superposed(machine) => (
-            Labels::Open(&claim.requirements, &snapshot.vocabulary),
-            least_room(snapshot, machine)?,
-        ),
-        _ => {
-            let labels = final_labels(machine);
-            let free = free(snapshot, machine, &labels, &taints);
-            (Labels::Final(labels), free)
+    for taint in &mut taints {
+        taint.time_added = None;
+    }
+    taints.sort();
+    taints.dedup();
+    let labels = match &state.claim {
+        Some(claim) if is_superposed(state) => {
+            let asked = claim.requirements.iter();
+            let asked = asked.filter(|requirement| viewer.interest.contains(&requirement.key));
+            Labels::Open(asked.cloned().collect())
         }
+        _ => Labels::Final(final_labels(viewer, state)),
     };
-    let bound = snapshot.pods_of(machine).filter(|pod| !pod.is_terminal());
-    let ports = bound.flat_map(|pod| pod.shape.host_ports.iter().cloned()).collect();
-    Some(Machine {
-        key: &machine.key,
-        pods: Vec::new(),
-        labels,
-        taints,
-        free,
-        ports,
-    })
+    let raw = state.node.as_ref().map(|node| &node.taints);
+    let mut raw: Vec<Taint> = raw.into_iter().flatten().cloned().collect();
+    for taint in &mut raw {
+        taint.time_added = None;
+    }
+    (labels, taints, raw, state.node.is_some())
+}
+
+fn look(keys: &Keys, (labels, taints, raw_taints, joined): &Appearance) -> Look {
+    let domain = |key: &Key| {
+        let value = labels.requirements().get(key.label.as_str()).single()?;
+        key.number(value)
+    };
+    Look {
+        domains: keys.iter().map(domain).collect(),
+        labels: labels.clone(),
+        taints: taints.clone(),
+        raw_taints: raw_taints.clone(),
+        joined: *joined,
+    }
+}
+
+/// Labels are read under the names that requirements use.
+fn final_labels(viewer: &Viewer<'_, '_>, state: &StateNode) -> Requirements {
+    let labels = state.labels();
+    let mut all = Requirements::default();
+    for key in viewer.interest {
+        if let Some(value) = labels.get(key) {
+            all.add(Requirement::one_of(key.as_str(), [value.clone()]));
+        } else if *key == vocabulary::HOSTNAME {
+            all.add(Requirement::one_of(key.as_str(), [LabelValue::from(name_of(state))]));
+        }
+    }
+    all
 }
 
 /// The node's name, or the claim's before there is a node.
-fn name_of(machine: &StateNode) -> String {
-    machine
+fn name_of(state: &StateNode) -> String {
+    state
         .node_name()
-        .map_or_else(|| machine.key.to_string(), ToString::to_string)
+        .map_or_else(|| state.key.to_string(), ToString::to_string)
 }
 
-fn final_labels(machine: &StateNode) -> Requirements {
-    let mut labels = Requirements::from_labels(machine.labels());
-    if !labels.contains(vocabulary::HOSTNAME) {
-        labels.add(Requirement::one_of(
-            vocabulary::HOSTNAME,
-            [LabelValue::from(name_of(machine))],
-        ));
+/// What daemons will ask for on machines of this look.
+fn expected_daemons(daemons: &[&PodShape], look: &Look) -> Resources {
+    let Labels::Final(labels) = &look.labels else {
+        return Resources::default();
+    };
+    let here = daemons
+        .iter()
+        .filter(|daemon| daemon_runs_on(daemon, &look.taints, labels, AllowUndefined::Nothing));
+    here.map(|daemon| &daemon.requests).sum()
+}
+
+fn machine<'a>(viewer: &Viewer<'a, '_>, state: &'a StateNode, look: usize, expected: &Resources) -> Machine<'a> {
+    let snapshot = viewer.snapshot;
+    let mut machine = Machine {
+        state,
+        look,
+        open: !state.is_leaving(),
+        free: Amounts::new(),
+        ports: Vec::new(),
+        volumes: None,
+        unsettled: false,
+        pods: Vec::new(),
+    };
+    if !machine.open {
+        return machine;
     }
-    labels
+    let room = if is_superposed(state) {
+        least_room(snapshot, state)
+    } else {
+        Some(free(snapshot, state, expected))
+    };
+    let Some(room) = room.filter(|room| !room.is_overdrawn()) else {
+        machine.open = false;
+        return machine;
+    };
+    machine.free = viewer.dims.supply(&room);
+    machine.unsettled = (viewer.unsettled)(state);
+    let limits = state.node_name().and_then(|name| snapshot.attach_limits.get(name));
+    machine.volumes = limits.filter(|_| viewer.attaches).map(|limits| Attachments {
+        limits: limits.clone(),
+        attached: attached_on(snapshot, state),
+    });
+    let bound = snapshot.pods_of(state).filter(|pod| !pod.is_terminal());
+    machine.ports = bound.flat_map(|pod| pod.shape.host_ports.iter().cloned()).collect();
+    machine
 }
 
 /// What pods may still use: the allocatable amounts less what bound pods ask for, less what daemons will ask for that
 /// are not there yet. More daemon pods than expected do not make room for others.
-fn free(snapshot: &Snapshot, machine: &StateNode, labels: &Requirements, taints: &[Taint]) -> Resources {
-    let expected = snapshot
-        .daemons
-        .values()
-        .map(|daemon| daemon.shape.as_ref())
-        .filter(|daemon| !daemon.claims_devices() && daemon_runs_on(daemon, taints, labels, AllowUndefined::Nothing));
-    let expected: Resources = expected.map(|daemon| &daemon.requests).sum();
-    let bound = snapshot
-        .pods_of(machine)
-        .filter(|pod| !pod.is_terminal() && pod.is_daemon());
-    let bound: Resources = bound.map(|pod| &pod.shape.requests).sum();
-    let awaited = expected.minus(&bound).floored();
-    machine
-        .allocatable()
-        .minus(&snapshot.requested_on(machine))
-        .minus(&awaited)
-}
-
-impl Machine<'_> {
-    /// How many pods of a class have room here, up to `most`. None is for good: a machine never gets emptier in a round.
-    pub fn room_for(&self, needs: &Needs, way: &Way, most: usize) -> usize {
-        let suits = taint::untolerated(&self.taints, &way.tolerations).is_none()
-            && self.labels.meet(&way.requirements)
-            && !ports_clash(&needs.ports, &self.ports);
-        if !suits {
-            return 0;
-        }
-        // Pods that take a port of the node exclude their own kind.
-        let most = if needs.ports.is_empty() { most } else { 1 };
-        copies(&needs.requests, &Resources::default(), &self.free).min(most)
-    }
-
-    pub fn put(&mut self, needs: &Needs, pods: &[PodKey]) {
-        self.free.sub_assign(
-            &needs
-                .requests
-                .clone()
-                .times(i64::try_from(pods.len()).unwrap_or(i64::MAX)),
-        );
-        self.ports.extend(needs.ports.iter().cloned());
-        self.pods.extend(pods.iter().cloned());
-    }
-
-    pub fn discourages(&self) -> bool {
-        self.taints.iter().any(|taint| taint.effect == Effect::PreferNoSchedule)
-    }
-}
-
-impl Labels<'_> {
-    fn meet(&self, demand: &Requirements) -> bool {
-        match self {
-            Labels::Final(labels) => labels.is_compatible(demand, AllowUndefined::Nothing),
-            Labels::Open(requirements, vocabulary) => requirements.guarantee(demand, vocabulary),
+fn free(snapshot: &Snapshot, state: &StateNode, expected: &Resources) -> Resources {
+    let mut left = state.allocatable();
+    let mut awaited = expected.clone();
+    for pod in snapshot.pods_of(state).filter(|pod| !pod.is_terminal()) {
+        left.sub_assign(&pod.shape.requests);
+        if pod.is_daemon() {
+            awaited.sub_assign(&pod.shape.requests);
         }
     }
+    left.minus(&awaited.floored())
 }

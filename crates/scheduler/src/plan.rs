@@ -1,10 +1,14 @@
 //! What a solver decided: a value that can be printed, compared, audited and acted upon.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use model::{CapacityType, InstanceTypeName, Labels, NodeKey, PodKey, PoolName, Requirements, Resources, Zone};
 
-use crate::refusal::Refusal;
+use crate::{dra::ClaimAllocation, refusal::Refusal, zones::EffectiveZone};
 
 /// A place for every pod of a round, or the reason why it has none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +18,10 @@ pub struct Plan {
     /// Machines that are there or on their way and take pods, in the order of their keys.
     pub placements: Vec<Placement>,
     pub refusals: BTreeMap<PodKey, Refusal>,
+    /// How many pending pods of the round can only go to which zone.
+    pub zones: BTreeMap<EffectiveZone, usize>,
+    /// Which devices the claims of the pods get.
+    pub devices: Vec<ClaimAllocation>,
 }
 
 /// A machine to launch, still open as to which of several instance types it will be.
@@ -22,18 +30,20 @@ pub struct Launch {
     pub pool: PoolName,
     /// What the machine has to be, as it is written into its claim: the pool's requirements, narrowed by the pods, and
     /// the instance types and capacity types that are left.
-    pub requirements: Requirements,
+    pub requirements: Arc<Requirements>,
     /// Cheapest first. Every one of them has room for all the pods and for the daemons that come with it.
-    pub instance_types: Vec<InstanceTypeName>,
+    pub instance_types: Arc<[InstanceTypeName]>,
     /// What the pods ask for, and the least that daemons add on any of the instance types.
     pub requests: Resources,
     pub pods: Vec<PodKey>,
     /// Labels of the claim: the pool's, and one concrete value for every custom label that is still open.
-    pub labels: Labels,
+    pub labels: Arc<Labels>,
     /// What would be bought at the present prices. The provider decides.
     pub choice: Choice,
     /// The pool's demand for variety was lowered to what there is.
     pub min_values_relaxed: bool,
+    /// Drivers whose devices its pods have been promised: the machine is not ready before they have published them.
+    pub device_drivers: BTreeSet<Arc<str>>,
 }
 
 /// One way to buy a machine.

@@ -2,15 +2,25 @@
 
 use std::{fmt, sync::Arc};
 
-use model::{LabelKey, PodKey, PoolName, Quantity, ResourceName, Resources, Taint, requirements::Incompatible};
+use model::{
+    LabelKey, LabelValue, PodKey, PoolName, Quantity, Requirement, ResourceName, Resources, Taint,
+    requirements::Incompatible,
+};
+
+use crate::dra::DraRefusal;
 
 /// Why a pod has no place in a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// The snapshot does not know the pod.
     Unknown,
-    /// The pod insists on a rule that this solver does not know.
-    Unsupported(UnsupportedRule),
+    /// The devices that the pod claims cannot be told, or nobody looks for them.
+    Devices(DraRefusal),
+    /// The pod asks for something that no node can ever have.
+    Invalid(InvalidPod),
+    /// Only reserved capacity will do, and what is left of it is promised to other pods of this round. The next round
+    /// decides anew.
+    AwaitsReservation,
     /// What one of the pod's volumes needs cannot be told, or nobody will provide it.
     Volume(VolumeRefusal),
     /// Nothing that is there has room, and no pool launches anything for it. In the order in which the pools were
@@ -21,29 +31,31 @@ pub enum Refusal {
     Truncated { pool: PoolName, lacking: Vec<Lacking> },
 }
 
-/// A rule that would have to be followed and cannot be. Better no node than a wrong one.
+impl Refusal {
+    /// What each pool said, if pools were asked.
+    pub fn pools(&self) -> Option<&[(PoolName, PoolRefusal)]> {
+        match self {
+            Refusal::Pools(pools) => Some(pools),
+            _ => None,
+        }
+    }
+
+    /// Whether people should hear of it. A pod that keeps away from our nodes on purpose has nothing to complain about,
+    /// and one that waits for the next round is not refused for good.
+    pub fn is_newsworthy(&self) -> bool {
+        !matches!(self, Refusal::Invalid(InvalidPod::OptsOut) | Refusal::AwaitsReservation)
+    }
+}
+
+/// A demand of a pod that no node can ever meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UnsupportedRule {
-    TopologySpread {
-        key: String,
-    },
-    PodAffinity {
-        key: String,
-    },
-    PodAntiAffinity {
-        key: String,
-    },
-    /// A running pod keeps pods like this one away.
-    RepelledBy {
-        pod: PodKey,
-        key: String,
-    },
-    Volume {
-        name: String,
-    },
-    ResourceClaim {
-        name: String,
-    },
+pub enum InvalidPod {
+    /// The pod asks for a node that belongs to no pool: it keeps away from ours on purpose.
+    OptsOut,
+    /// The label is not for pods to choose nodes by.
+    Restricted { key: LabelKey },
+    /// None of the values exists.
+    UnknownValues { requirement: Requirement, known: Vec<LabelValue> },
 }
 
 /// Why a pod has to wait for its storage.
@@ -108,6 +120,12 @@ pub enum PoolRefusal {
     NoInstanceTypes,
     Taint(Taint),
     Requirements(Incompatible),
+    /// None of the places where the pod's volumes are or can be is one of the pool's.
+    Volumes(Incompatible),
+    /// A rule between pods leaves no place.
+    Rule(RuleRefusal),
+    /// No machine of the pool would have the devices.
+    Devices(DraRefusal),
     /// The pool may not have another node.
     NodeLimit {
         limit: Quantity,
@@ -121,6 +139,27 @@ pub enum PoolRefusal {
     /// Not enough variety among the instance types that would do.
     MinValues(Vec<Lacking>),
 }
+
+/// A rule between pods that no domain satisfies as things are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleRefusal {
+    pub rule: RuleKind,
+    pub key: LabelKey,
+    /// The domains that there are, with the number of pods that count in each. Hosts are not listed.
+    pub domains: Vec<(LabelValue, u32)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleKind {
+    Spread,
+    Affinity,
+    AntiAffinity,
+    /// The anti-affinity of other pods keeps this one away.
+    Repelled,
+}
+
+/// How many domains a message lists before it counts the rest.
+const SHOWN_DOMAINS: usize = 25;
 
 /// Why a pool takes no part in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +201,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Unknown => f.write_str("the pod is not there any more"),
-            Refusal::Unsupported(rule) => rule.fmt(f),
+            Refusal::Devices(reason) => reason.fmt(f),
+            Refusal::Invalid(reason) => reason.fmt(f),
+            Refusal::AwaitsReservation => {
+                f.write_str("reserved capacity that would do is promised to other pods of this round")
+            }
             Refusal::Volume(reason) => reason.fmt(f),
             Refusal::Pools(pools) if pools.is_empty() => f.write_str("there is no node pool"),
             Refusal::Pools(pools) => {
@@ -180,30 +223,47 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl fmt::Display for UnsupportedRule {
+impl fmt::Display for InvalidPod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            UnsupportedRule::TopologySpread { key } => {
-                write!(f, "required topology spread over {key} is not supported")
+            InvalidPod::OptsOut => f.write_str("the pod asks for a node that is in no node pool"),
+            InvalidPod::Restricted { key } => {
+                write!(f, "label {:?} is restricted: pods cannot choose nodes by it", key.as_str())
             }
-            UnsupportedRule::PodAffinity { key } => write!(f, "required pod affinity over {key} is not supported"),
-            UnsupportedRule::PodAntiAffinity { key } => {
-                write!(f, "required pod anti-affinity over {key} is not supported")
-            }
-            UnsupportedRule::RepelledBy { pod, key } => {
-                write!(
-                    f,
-                    "required anti-affinity of pod {pod} over {key} covers the pod and is not supported"
-                )
-            }
-            UnsupportedRule::Volume { name } => write!(f, "volume {name} may bind the pod to a zone: not supported"),
-            UnsupportedRule::ResourceClaim { name } => {
-                write!(
-                    f,
-                    "resource claim {name} needs dynamic resource allocation: not supported"
-                )
+            InvalidPod::UnknownValues { requirement, known } => {
+                let known: Vec<&str> = known.iter().map(LabelValue::as_str).collect();
+                write!(f, "{requirement} is asked for, known values are {}", known.join(", "))
             }
         }
+    }
+}
+
+impl fmt::Display for RuleRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} over {}", self.rule, self.key)?;
+        if self.domains.is_empty() {
+            return f.write_str(" finds no domain at all");
+        }
+        f.write_str(" is met by none of ")?;
+        for (index, (domain, count)) in self.domains.iter().take(SHOWN_DOMAINS).enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{domain} ({count})")?;
+        }
+        match self.domains.len().saturating_sub(SHOWN_DOMAINS) {
+            0 => Ok(()),
+            rest => write!(f, " and {rest} others"),
+        }
+    }
+}
+
+impl fmt::Display for RuleKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RuleKind::Spread => "topology spread",
+            RuleKind::Affinity => "pod affinity",
+            RuleKind::AntiAffinity => "pod anti-affinity",
+            RuleKind::Repelled => "anti-affinity of other pods",
+        })
     }
 }
 
@@ -256,6 +316,9 @@ impl fmt::Display for PoolRefusal {
             PoolRefusal::NoInstanceTypes => f.write_str("its requirements leave no instance type that is on sale"),
             PoolRefusal::Taint(taint) => write!(f, "taint {taint} is not tolerated"),
             PoolRefusal::Requirements(reason) => reason.fmt(f),
+            PoolRefusal::Volumes(reason) => write!(f, "the pod's volumes: {reason}"),
+            PoolRefusal::Rule(reason) => reason.fmt(f),
+            PoolRefusal::Devices(reason) => reason.fmt(f),
             PoolRefusal::NodeLimit { limit } => write!(f, "its limit of {limit} nodes is reached"),
             PoolRefusal::Limits { left } => write!(f, "every instance type exceeds what its limits leave ({left})"),
             PoolRefusal::InstanceTypes(unfit) => unfit.fmt(f),

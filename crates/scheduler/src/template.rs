@@ -1,137 +1,120 @@
 //! A pool as something to launch from: its requirements, what it can still buy, and the daemons that come along.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::cmp::Reverse;
 
 use model::{
-    CapacityType, InstanceType, LabelValue, Offering, Pool, Quantity, Requirement, Requirements, ResourceName,
-    Resources, Snapshot, StateNode,
-    pod::{HostPort, PodShape},
+    InstanceType, LabelKey, LabelValue, Pool, Requirement, Requirements, Resources, Snapshot, StateNode,
+    pod::PodShape,
     requirements::AllowUndefined,
     vocabulary,
 };
 
 use crate::{
-    refusal::{Ineligible, PoolRefusal},
+    amounts::Dims,
+    limits::Limits,
+    market::{Market, Shape},
+    refusal::{Ineligible, Lacking, PoolRefusal},
+    reservations::Reservations,
+    round::{MinValuesPolicy, Options},
     rules::daemon_runs_on,
+    states::{State, States},
+    variety::Variety,
 };
 
 /// A pool that can be launched from, or the reason why not.
+#[derive(Debug)]
 pub(crate) struct Template<'a> {
     pub pool: &'a Pool,
     /// What every machine of the pool will be, with stand-ins for what only a running node has.
-    pub requirements: Requirements,
-    /// What the pool's own requirements leave on sale.
-    pub shapes: Vec<Shape<'a>>,
-    /// How much of each limited resource may still be launched.
-    pub left: Resources,
+    pub base: State,
+    pub market: Market<'a>,
+    pub limits: Option<Limits>,
+    /// How much variety the pool demands.
+    pub variety: Variety,
+    /// Some of its offerings are reservations.
+    pub has_reservations: bool,
     /// Set when nothing can be launched, whatever the pod.
     pub barred: Option<PoolRefusal>,
-}
-
-/// An instance type together with the daemons that would run on it.
-pub(crate) struct Shape<'a> {
-    pub kind: &'a InstanceType,
-    /// What daemons take.
-    pub daemons: Resources,
-    pub daemon_ports: Vec<HostPort>,
-    /// What is left for pods under the offerings without overrides.
-    room: Resources,
-    overridden: bool,
+    /// For each label of the topology, how dear each domain is: the cheapest has rank zero.
+    pub ranks: Vec<Vec<usize>>,
 }
 
 /// The name a planned machine goes by. No node has it, so that nothing can be pinned to it.
 const PLANNED_HOST: &str = "planned";
 
-/// Offerings that this solver buys. Reservations need bookkeeping across launches, without which they would be
-/// overbooked.
-pub(crate) fn on_sale<'a>(
-    kind: &'a InstanceType,
-    requirements: &'a Requirements,
-) -> impl Iterator<Item = &'a Offering> {
-    kind.offerings_within(requirements)
-        .filter(|offering| offering.capacity_type != CapacityType::Reserved)
-}
+/// What was added to the requirements for planning and is no part of a claim.
+pub(crate) const STAND_INS: [&str; 3] = [vocabulary::REGISTERED, vocabulary::INITIALIZED, vocabulary::HOSTNAME];
 
-impl<'a> Shape<'a> {
-    fn new(kind: &'a InstanceType, daemons: Resources, daemon_ports: Vec<HostPort>) -> Self {
-        let room = kind.allocatable().clone().minus(&daemons);
-        let overridden = kind
-            .available()
-            .any(|o| o.capacity_override.is_some() || o.overhead_override.is_some());
-        Self {
-            kind,
-            daemons,
-            daemon_ports,
-            room,
-            overridden,
-        }
-    }
-
-    /// The room for pods under the roomiest offering by this measure, or nothing when nothing is on sale.
-    pub fn most(&self, requirements: &Requirements, measure: impl Fn(&Resources) -> usize) -> Option<usize> {
-        if !self.overridden {
-            return on_sale(self.kind, requirements).next().map(|_| measure(&self.room));
-        }
-        on_sale(self.kind, requirements)
-            .map(|offering| measure(&self.room_under(offering)))
-            .max()
-    }
-
-    pub fn room_under(&self, offering: &Offering) -> Resources {
-        self.kind.allocatable_under(offering).minus(&self.daemons)
-    }
-
-    /// What is left for pods, whichever offering is bought.
-    pub fn room(&self) -> &Resources {
-        &self.room
-    }
-}
-
-/// All pools in the order in which they are asked: by weight, then by name from the end of the alphabet.
-pub(crate) fn templates(snapshot: &Snapshot) -> Vec<Template<'_>> {
+/// Pools in the order in which they are asked: by weight, then by name from the end of the alphabet.
+pub(crate) fn in_order(snapshot: &Snapshot) -> Vec<&Pool> {
     let mut pools: Vec<&Pool> = snapshot.pools.values().map(AsRef::as_ref).collect();
     pools.sort_by_key(|pool| (Reverse(pool.weight), Reverse(&pool.name)));
-    let daemons: Vec<&PodShape> = snapshot.daemons.values().map(|daemon| daemon.shape.as_ref()).collect();
     pools
-        .into_iter()
-        .map(|pool| template(snapshot, pool, &daemons))
-        .collect()
 }
 
-fn template<'a>(snapshot: &'a Snapshot, pool: &'a Pool, daemons: &[&PodShape]) -> Template<'a> {
-    let requirements = planned_requirements(pool);
-    let mut template = Template {
-        pool,
-        requirements,
-        shapes: Vec::new(),
-        left: Resources::default(),
-        barred: ineligible(snapshot, pool),
-    };
-    if template.barred.is_some() {
-        return template;
-    }
-    let on_pool = daemons_of(snapshot, pool, &template.requirements, daemons);
-    let catalog = snapshot
-        .catalogs
-        .get(&pool.name)
-        .into_iter()
-        .flat_map(|catalog| catalog.iter());
-    let sold = catalog.filter(|kind| {
-        kind.requirements.overlaps(&template.requirements) && on_sale(kind, &template.requirements).next().is_some()
-    });
-    template.shapes = sold.map(|kind| shape(kind, &on_pool)).collect();
-    if template.shapes.is_empty() {
-        template.barred = Some(PoolRefusal::NoInstanceTypes);
-    }
-    if !pool.limits.is_empty() {
-        let used = usage(snapshot, pool);
-        template.left = pool
-            .limits
-            .iter()
-            .map(|(name, most)| (name.clone(), most.saturating_sub(used.get(name.as_str()))))
+/// What templates are made from.
+pub(crate) struct Workshop<'a, 'w> {
+    pub snapshot: &'a Snapshot,
+    pub options: &'w Options,
+    pub dims: &'w Dims,
+    pub daemons: &'w [&'a PodShape],
+}
+
+impl<'a> Workshop<'a, '_> {
+    pub fn template(
+        &self,
+        pool: &'a Pool,
+        states: &mut States<'a>,
+        reservations: &mut Reservations<'a>,
+    ) -> Template<'a> {
+        let requirements = planned_requirements(pool);
+        let base = states.state(requirements.clone());
+        let mut template = Template {
+            pool,
+            base,
+            market: Market::new(Vec::new(), self.dims, false),
+            limits: None,
+            variety: Variety::none(),
+            has_reservations: false,
+            barred: ineligible(self.snapshot, pool),
+            ranks: Vec::new(),
+        };
+        if template.barred.is_some() {
+            return template;
+        }
+        let on_pool = daemons_of(self.snapshot, pool, &requirements, self.daemons);
+        let catalog = self.snapshot.catalogs.get(&pool.name).into_iter().flat_map(|catalog| catalog.iter());
+        let shapes = catalog
+            .enumerate()
+            .map(|(position, kind)| shape(kind, position, &on_pool))
             .collect();
+        template.market = Market::new(shapes, self.dims, self.options.reserved_capacity);
+        template.variety = Variety::new(&requirements, &template.market.rows);
+        let view = template.market.view(states, base).clone();
+        if view.rows.is_empty() {
+            template.barred = Some(PoolRefusal::NoInstanceTypes);
+            return template;
+        }
+        let short = template.variety.lacking(&view.rows);
+        if !short.is_empty() && self.options.min_values_policy == MinValuesPolicy::Strict {
+            template.barred = Some(PoolRefusal::MinValues(named(short)));
+        }
+        for deal in view.deals.iter() {
+            template.has_reservations |= reservations.learn(template.market.deals[deal].offering);
+        }
+        let used = usage(self.snapshot, pool);
+        template.limits = Limits::new(&pool.limits, &used, &template.market.rows);
+        template
     }
-    template
+}
+
+pub(crate) fn named(short: Vec<(LabelKey, u32, u32)>) -> Vec<Lacking> {
+    let named = |(key, wanted, available)| Lacking {
+        key,
+        wanted,
+        available,
+    };
+    short.into_iter().map(named).collect()
 }
 
 fn ineligible(snapshot: &Snapshot, pool: &Pool) -> Option<PoolRefusal> {
@@ -167,9 +150,6 @@ fn planned_requirements(pool: &Pool) -> Requirements {
     all
 }
 
-/// What was added to the requirements for planning and is no part of a claim.
-pub(crate) const STAND_INS: [&str; 3] = [vocabulary::REGISTERED, vocabulary::INITIALIZED, vocabulary::HOSTNAME];
-
 /// Each daemon that runs on machines of this pool, with the ways it can be content there.
 fn daemons_of<'d>(
     snapshot: &Snapshot,
@@ -178,9 +158,9 @@ fn daemons_of<'d>(
     daemons: &[&'d PodShape],
 ) -> Vec<(&'d PodShape, Vec<Requirements>)> {
     let allow = AllowUndefined::WellKnown(&snapshot.vocabulary);
-    let runs = daemons.iter().filter(|daemon| {
-        !daemon.claims_devices() && daemon_runs_on(daemon, &pool.template.taints, requirements, allow)
-    });
+    let runs = daemons
+        .iter()
+        .filter(|daemon| daemon_runs_on(daemon, &pool.template.taints, requirements, allow));
     runs.map(|daemon| {
         let mut ways = Requirements::alternatives_of_pod(daemon);
         ways.retain(|way| requirements.is_compatible(way, allow));
@@ -189,7 +169,7 @@ fn daemons_of<'d>(
     .collect()
 }
 
-fn shape<'a>(kind: &'a InstanceType, daemons: &[(&PodShape, Vec<Requirements>)]) -> Shape<'a> {
+fn shape<'a>(kind: &'a InstanceType, position: usize, daemons: &[(&PodShape, Vec<Requirements>)]) -> Shape<'a> {
     let mut requests = Resources::default();
     let mut ports = Vec::new();
     for (daemon, ways) in daemons {
@@ -198,13 +178,21 @@ fn shape<'a>(kind: &'a InstanceType, daemons: &[(&PodShape, Vec<Requirements>)])
             ports.extend(daemon.host_ports.iter().cloned());
         }
     }
-    Shape::new(kind, requests, ports)
+    Shape {
+        kind,
+        position,
+        daemons: requests,
+        daemon_ports: ports,
+    }
 }
 
 /// What the pool's machines have. A machine whose instance is not known yet counts as the largest it can become.
 fn usage(snapshot: &Snapshot, pool: &Pool) -> Resources {
-    let machines = snapshot.nodes.values().filter(|machine| !machine.is_leaving());
     let mut sum = Resources::default();
+    if pool.limits.is_empty() {
+        return sum;
+    }
+    let machines = snapshot.nodes.values().filter(|machine| !machine.is_leaving());
     for machine in machines.filter(|machine| machine.pool().as_ref() == Some(&pool.name)) {
         sum.add_assign(&machine.capacity());
         if is_superposed(machine) {
@@ -224,7 +212,7 @@ pub(crate) fn is_superposed(machine: &StateNode) -> bool {
 }
 
 /// The instance types that a machine may still become. What is on sale does not matter: the launch is under way.
-pub(crate) fn possible_kinds<'a>(snapshot: &'a Snapshot, machine: &'a StateNode) -> Vec<&'a InstanceType> {
+fn possible_kinds<'a>(snapshot: &'a Snapshot, machine: &'a StateNode) -> Vec<&'a InstanceType> {
     let catalog = machine.pool().and_then(|pool| snapshot.catalogs.get(&pool));
     let kinds = catalog
         .into_iter()
@@ -246,44 +234,12 @@ pub(crate) fn least_room(snapshot: &Snapshot, machine: &StateNode) -> Option<Res
     let pool = snapshot.pools.get(&machine.pool()?)?;
     let daemons: Vec<&PodShape> = snapshot.daemons.values().map(|daemon| daemon.shape.as_ref()).collect();
     let on_pool = daemons_of(snapshot, pool, &planned_requirements(pool), &daemons);
-    let rooms = possible_kinds(snapshot, machine)
-        .into_iter()
-        .map(|kind| shape(kind, &on_pool).room);
+    let rooms = possible_kinds(snapshot, machine).into_iter().map(|kind| {
+        let shape = shape(kind, 0, &on_pool);
+        kind.allocatable().clone().minus(&shape.daemons)
+    });
     rooms.reduce(|mut least, room| {
         least.min_with(&room);
         least
     })
-}
-
-impl Template<'_> {
-    /// Whether a machine of this capacity is within what the limits leave.
-    pub fn within_limits(&self, capacity: &Resources) -> bool {
-        self.left
-            .iter()
-            .all(|(name, left)| *name == ResourceName::NODES || capacity.get(name.as_str()) <= left)
-    }
-
-    /// Whether the limits leave room for one more node.
-    pub fn has_node_left(&self) -> bool {
-        !self.left.lists(ResourceName::NODES.as_str())
-            || self.left.get(ResourceName::NODES.as_str()) >= Quantity::from_int(1)
-    }
-
-    /// What a machine that may become any of these counts against the limits: the worst of each resource, and a node.
-    pub fn charge(&self, shapes: &[usize]) -> Resources {
-        let mut worst: BTreeMap<ResourceName, Quantity> = BTreeMap::new();
-        for (name, _) in self.left.iter() {
-            let most = match name {
-                name if *name == ResourceName::NODES => Quantity::from_int(1),
-                name => {
-                    let amounts = shapes
-                        .iter()
-                        .map(|index| self.shapes[*index].kind.capacity.get(name.as_str()));
-                    amounts.max().unwrap_or(Quantity::ZERO)
-                }
-            };
-            worst.insert(name.clone(), most);
-        }
-        worst.into_iter().collect()
-    }
 }

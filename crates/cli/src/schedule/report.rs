@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use model::{CapacityType, PodKey, Snapshot, requirement::SelectorRequirement, vocabulary};
-use scheduler::{Launch, Plan, Refusal};
+use scheduler::{
+    Launch, Plan, Refusal,
+    dra::{ClaimAllocation, Grant},
+};
 use serde::Serialize;
 
 use crate::input::machine_name;
@@ -18,6 +21,10 @@ pub struct Report {
     pub price_per_hour: f64,
     /// The solver alone, without reading and printing.
     pub solve_millis: f64,
+    /// How many pods can only go to which zone.
+    pub pending_pods_by_effective_zone: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_claims: Vec<ClaimDevices>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,6 +38,24 @@ pub struct NewNode {
     pub requirements: Vec<WrittenRequirement>,
     pub requests: BTreeMap<String, String>,
     pub pods: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dra_drivers: Vec<String>,
+}
+
+/// Which devices a claim gets, by what its node may become.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClaimDevices {
+    pub claim: String,
+    pub devices: BTreeMap<String, Vec<Device>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Device {
+    pub driver: String,
+    pub pool: String,
+    pub device: String,
+    /// The device comes with the instance type and is not published yet.
+    pub template: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -88,6 +113,8 @@ impl Report {
             unschedulable: unschedulable.collect(),
             price_per_hour: rounded(plan.launch_price(), 1e9),
             solve_millis: rounded(solve_millis, 1e3),
+            pending_pods_by_effective_zone: plan.zones.iter().map(|(zone, pods)| (zone.to_string(), *pods)).collect(),
+            resource_claims: plan.devices.iter().map(claim_devices).collect(),
         }
     }
 
@@ -145,6 +172,23 @@ fn new_node(launch: &Launch) -> NewNode {
             .map(|(name, amount)| (name.to_string(), amount.to_string()))
             .collect(),
         pods: names(&launch.pods),
+        dra_drivers: launch.device_drivers.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn claim_devices(allocation: &ClaimAllocation) -> ClaimDevices {
+    let device = |grant: &Grant| Device {
+        driver: grant.device.driver.to_string(),
+        pool: grant.device.pool.to_string(),
+        device: grant.device.device.to_string(),
+        template: grant.template,
+    };
+    let kinds = allocation.devices.iter();
+    ClaimDevices {
+        claim: allocation.claim.to_string(),
+        devices: kinds
+            .map(|(kind, grants)| (kind.to_string(), grants.iter().map(device).collect()))
+            .collect(),
     }
 }
 

@@ -46,7 +46,7 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
     for pool in &decision.over_limit {
         error!(NodePool = %pool, error = "the pool uses more than its limits", "could not create nodeclaim");
     }
-    for (pod, refusal) in &decision.refused {
+    for (pod, refusal) in decision.refused.iter().filter(|(_, refusal)| refusal.is_newsworthy()) {
         if let Some(pod) = view.snapshot.pods.get(pod) {
             error!(Pod = %pod.key, error = %refusal, "could not schedule pod");
             ctx.outbox.publish(notices::failed_scheduling(pod, refusal));
@@ -79,10 +79,7 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
 
 /// Pools whose own requirements leave nothing to launch, whatever the pod.
 fn without_types(refused: &BTreeMap<PodKey, Refusal>) -> BTreeSet<&PoolName> {
-    let pools = refused.values().filter_map(|refusal| match refusal {
-        Refusal::Pools(pools) => Some(pools),
-        Refusal::Unknown | Refusal::Unsupported(_) | Refusal::Volume(_) | Refusal::Truncated { .. } => None,
-    });
+    let pools = refused.values().filter_map(Refusal::pools);
     let empty = pools.flatten().filter(|(_, why)| *why == PoolRefusal::NoInstanceTypes);
     empty.map(|(pool, _)| pool).collect()
 }

@@ -90,7 +90,9 @@ fn written(requirements: &Requirements) -> Requirements {
 
 #[cfg(test)]
 mod tests {
-    use model::{CapacityType, Requirement, Resources, samples, vocabulary};
+    use std::sync::Arc;
+
+    use model::{CapacityType, InstanceTypeName, Requirement, Resources, samples, vocabulary};
     use scheduler::Choice;
     use serde_json::json;
 
@@ -112,16 +114,18 @@ mod tests {
         .expect("the literal is a pool");
         let launch = Launch {
             pool: "general".into(),
-            requirements: [
-                Requirement::one_of(vocabulary::INSTANCE_TYPE, ["m5.large"]),
-                Requirement::one_of(vocabulary::HOSTNAME, ["placeholder"]),
-            ]
-            .into_iter()
-            .collect(),
-            instance_types: vec!["m5.large".into()],
+            requirements: Arc::new(
+                [
+                    Requirement::one_of(vocabulary::INSTANCE_TYPE, ["m5.large"]),
+                    Requirement::one_of(vocabulary::HOSTNAME, ["placeholder"]),
+                ]
+                .into_iter()
+                .collect(),
+            ),
+            instance_types: [InstanceTypeName::from("m5.large")].into(),
             requests: Resources::default().with("cpu".into(), model::Quantity::from_int(2)),
             pods: Vec::new(),
-            labels: [("team".into(), "blue".into()), ("rack".into(), "7".into())].into(),
+            labels: Arc::new([("team".into(), "blue".into()), ("rack".into(), "7".into())].into()),
             choice: Choice {
                 instance_type: "m5.large".into(),
                 zone: "a".into(),

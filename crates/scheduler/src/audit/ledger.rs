@@ -65,7 +65,7 @@ pub(super) fn limits(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let mut added: BTreeMap<&PoolName, Resources> = BTreeMap::new();
     for launch in &plan.launches {
         let mut worst = Resources::default();
-        for name in &launch.instance_types {
+        for name in launch.instance_types.iter() {
             if let Some(kind) = snapshot.instance_type(&launch.pool, name) {
                 worst.max_with(&kind.capacity);
             }

@@ -1,0 +1,174 @@
+//! One rule and its counters.
+
+use model::{Requirements, Taint, Toleration, requirements::AllowUndefined, taint};
+use rustc_hash::FxHashMap;
+
+use super::{AllowedHosts, Audience, Axis, Keys};
+use crate::bits::Bits;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Rule {
+    Spread { max_skew: u32, min_domains: Option<u32> },
+    Affinity,
+    AntiAffinity,
+}
+
+/// Which machines take part in a spread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Filter {
+    /// One of them has to hold for the machine's labels. None at all lets every machine take part.
+    pub alternatives: Vec<Requirements>,
+    /// When set, only machines whose taints these tolerate.
+    pub tolerations: Option<Vec<Toleration>>,
+}
+
+impl Filter {
+    pub fn admits(&self, taints: &[Taint], labels: &Requirements) -> bool {
+        let labelled = self.alternatives.is_empty()
+            || self
+                .alternatives
+                .iter()
+                .any(|wanted| labels.is_compatible(wanted, AllowUndefined::Nothing));
+        labelled && self.tolerates(taints)
+    }
+
+    pub fn tolerates(&self, taints: &[Taint]) -> bool {
+        let tolerations = self.tolerations.as_ref();
+        tolerations.is_none_or(|tolerations| taint::untolerated(taints, tolerations).is_none())
+    }
+
+    pub fn admits_all(&self) -> bool {
+        self.tolerations.is_none() && self.alternatives.iter().all(Requirements::is_empty)
+    }
+}
+
+/// Rules that are equal in all of this share their counters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    pub rule: Rule,
+    pub axis: Axis,
+    pub audience: Audience,
+    /// Only spreads have one.
+    pub filter: Option<Filter>,
+    /// Counts the carriers of an anti-affinity instead of those it selects.
+    pub inverse: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub identity: Identity,
+    /// Domains of the label that count at all.
+    pub known: Bits,
+    /// Pods per domain of the label.
+    pub counts: Vec<u32>,
+    /// Pods per host, where there are any.
+    hosts: FxHashMap<usize, u32>,
+    /// Hosts with at least one pod.
+    taken: Bits,
+    /// Hosts that have as many pods as the skew allows.
+    full: Bits,
+    /// Hosts that have more pods than the skew allows.
+    over: Bits,
+    total: u64,
+}
+
+impl Group {
+    /// Domains count that pools can bring: all of them, or only those of pools whose taints are put up with if taints
+    /// matter to the rule.
+    pub fn new(identity: Identity, keys: &Keys, pool_taints: &[Vec<Taint>]) -> Self {
+        let mut known = Bits::default();
+        let mut domains = 0;
+        if let Axis::Key(key) = identity.axis {
+            domains = keys[key].values.len();
+            for (pool, taints) in keys[key].pools.iter().zip(pool_taints) {
+                if identity.filter.as_ref().is_none_or(|filter| filter.tolerates(taints)) {
+                    known.unite_with(pool);
+                }
+            }
+        }
+        Self {
+            identity,
+            known,
+            counts: vec![0; domains],
+            hosts: FxHashMap::default(),
+            taken: Bits::default(),
+            full: Bits::default(),
+            over: Bits::default(),
+            total: 0,
+        }
+    }
+
+    pub fn count(&mut self, domain: usize) {
+        self.counts[domain] += 1;
+        self.known.insert(domain);
+        self.total += 1;
+    }
+
+    pub fn count_host(&mut self, host: usize) {
+        let count = self.hosts.entry(host).or_default();
+        *count += 1;
+        self.taken.insert(host);
+        if let Rule::Spread { max_skew, .. } = self.identity.rule {
+            if *count >= max_skew {
+                self.full.insert(host);
+            }
+            if *count > max_skew {
+                self.over.insert(host);
+            }
+        }
+        self.total += 1;
+    }
+
+    /// Whether anything that the rule is about exists at all.
+    pub fn is_void(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The domains that this group allows. `own` is what the pod itself insists on.
+    pub fn ask(&self, counts_self: bool, own: Option<&Bits>) -> Bits {
+        let mut within = self.known.clone();
+        if let Some(own) = own {
+            within.intersect_with(own);
+        }
+        match self.identity.rule {
+            Rule::Spread { max_skew, min_domains } => {
+                let fewest = within.iter().map(|domain| self.counts[domain]).min().unwrap_or(0);
+                let enough = min_domains.is_none_or(|least| within.len() >= least as usize);
+                let floor = if enough { fewest } else { 0 };
+                let most = u64::from(floor) + u64::from(max_skew);
+                self.known
+                    .iter()
+                    .filter(|domain| u64::from(self.counts[*domain]) + u64::from(counts_self) <= most)
+                    .collect()
+            }
+            Rule::Affinity => {
+                let inhabited: Bits = within.iter().filter(|domain| self.counts[*domain] > 0).collect();
+                // The first of its kind goes where it likes.
+                if inhabited.is_empty() && counts_self {
+                    within
+                } else {
+                    inhabited
+                }
+            }
+            Rule::AntiAffinity => within.iter().filter(|domain| self.counts[*domain] == 0).collect(),
+        }
+    }
+
+    /// Narrows the hosts to what this group allows.
+    pub fn ask_hosts(&self, counts_self: bool, hosts: &mut AllowedHosts) {
+        match self.identity.rule {
+            Rule::Spread { .. } if counts_self => hosts.excluded.unite_with(&self.full),
+            Rule::Spread { .. } => hosts.excluded.unite_with(&self.over),
+            Rule::Affinity => {
+                if self.is_void() && counts_self {
+                    return;
+                }
+                match &mut hosts.only {
+                    Some(only) => only.intersect_with(&self.taken),
+                    None => hosts.only = Some(self.taken.clone()),
+                }
+            }
+            Rule::AntiAffinity => hosts.excluded.unite_with(&self.taken),
+        }
+    }
+}
