@@ -7,7 +7,7 @@
 //! [`dra`] finds devices for the pods that claim some.
 //!
 //! [`audit`] checks a plan against the rules of the cluster. It is written apart from the solver and shares no code with
-//! it, so that a mistake in one is noticed by the other.
+//! it, so that a mistake in one is noticed by the other. [`guard`] takes out of a plan what breaks a rule.
 //!
 //! ```
 //! use model::{PodKey, Snapshot};
@@ -52,7 +52,7 @@ mod volumes;
 mod wishes;
 mod zones;
 
-pub use audit::{Violation, audit};
+pub use audit::{Place, Violation, audit, guard};
 pub use plan::{Choice, Launch, Placement, Plan};
 pub use refusal::{
     Ineligible, InvalidPod, Lacking, PoolRefusal, Refusal, RuleKind, RuleRefusal, Unfit,

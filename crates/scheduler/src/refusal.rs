@@ -7,7 +7,7 @@ use model::{
     requirements::Incompatible,
 };
 
-use crate::dra::DraRefusal;
+use crate::{audit::Violation, dra::DraRefusal};
 
 /// Why a pod has no place in a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,9 @@ pub enum Refusal {
     /// The machine planned for the pod came to nothing: the cheapest instance types alone do not have the variety that
     /// the pool demands.
     Truncated { pool: PoolName, lacking: Vec<Lacking> },
+    /// The place planned for the pod breaks a rule of the cluster. That is a mistake of the solver, and the audit kept
+    /// it from being acted upon.
+    Audited(Violation),
 }
 
 impl Refusal {
@@ -219,6 +222,7 @@ impl fmt::Display for Refusal {
                 write!(f, "pool {pool}: the cheapest instance types alone do not offer ")?;
                 list(f, lacking)
             }
+            Refusal::Audited(violation) => write!(f, "the plan breaks a rule: {violation}"),
         }
     }
 }

@@ -1,101 +1,151 @@
-//! What machines have room for and what pools may use, added up from scratch.
+//! What pools and reservations may give, added up from scratch.
 
 use std::collections::BTreeMap;
 
 use model::{
-    InstanceType, InstanceTypeName, PoolName, Quantity, Requirements, Resources, Snapshot, StateNode,
-    requirements::AllowUndefined,
+    CapacityType, InstanceType, InstanceTypeName, LabelValue, PoolName, Quantity, ResourceName, Resources, Snapshot,
+    StateNode,
 };
+use rustc_hash::FxHashMap;
 
-use super::Violation;
+use super::{Violation, launches};
 use crate::plan::Plan;
+
+/// Instance types by name: catalogs are lists, and plans name each type many times.
+pub(super) struct Kinds<'a> {
+    snapshot: &'a Snapshot,
+    by_pool: FxHashMap<PoolName, FxHashMap<&'a str, &'a InstanceType>>,
+}
+
+impl<'a> Kinds<'a> {
+    pub fn new(snapshot: &'a Snapshot) -> Self {
+        Self {
+            snapshot,
+            by_pool: FxHashMap::default(),
+        }
+    }
+
+    pub fn get(&mut self, pool: &PoolName, name: &InstanceTypeName) -> Option<&'a InstanceType> {
+        if !self.by_pool.contains_key(pool) {
+            let catalog = self.snapshot.catalogs.get(pool).into_iter().flat_map(|catalog| catalog.iter());
+            let kinds = catalog.map(|kind| (kind.name.as_str(), kind.as_ref())).collect();
+            self.by_pool.insert(pool.clone(), kinds);
+        }
+        self.by_pool[pool].get(name.as_str()).copied()
+    }
+}
 
 /// The claim is there and the instance is not.
 pub(super) fn is_unlaunched(machine: &StateNode) -> bool {
     machine.node.is_none() && machine.claim.as_ref().is_some_and(|claim| claim.capacity.is_empty())
 }
 
-/// What a machine has for pods, daemons that have not arrived yet set aside; for an unlaunched one, in each of the
-/// types that it may become.
-pub(super) fn rooms(snapshot: &Snapshot, machine: &StateNode) -> Vec<(Option<InstanceTypeName>, Resources)> {
-    let daemons = || snapshot.daemons.values().map(|daemon| daemon.shape.as_ref());
-    if is_unlaunched(machine) {
-        let kinds = possible(snapshot, machine).into_iter();
-        return kinds
-            .map(|kind| (Some(kind.name.clone()), kind.allocatable().clone()))
-            .collect();
-    }
-    let labels = Requirements::from_labels(machine.labels());
-    let taints = machine.taints();
-    let expected = daemons().filter(|daemon| {
-        let tolerated = super::hard(&taints).all(|taint| daemon.tolerates(taint));
-        let mut ways = Requirements::alternatives_of_pod(daemon).into_iter();
-        tolerated && ways.any(|way| labels.is_compatible(&way, AllowUndefined::Nothing))
-    });
-    let expected: Resources = expected.map(|daemon| &daemon.requests).sum();
-    let here = snapshot
-        .pods_of(machine)
-        .filter(|pod| pod.is_daemon() && !pod.is_terminal());
-    let here: Resources = here.map(|pod| &pod.shape.requests).sum();
-    vec![(None, machine.allocatable().minus(&expected.minus(&here).floored()))]
-}
-
-fn possible<'a>(snapshot: &'a Snapshot, machine: &StateNode) -> Vec<&'a InstanceType> {
+/// What an unlaunched machine may become. What is on sale does not matter: the launch is under way.
+pub(super) fn possible<'a>(snapshot: &'a Snapshot, machine: &StateNode) -> Vec<&'a InstanceType> {
     let (Some(claim), Some(pool)) = (&machine.claim, machine.pool()) else {
         return Vec::new();
     };
-    let catalog = snapshot
-        .catalogs
-        .get(&pool)
-        .into_iter()
-        .flat_map(|catalog| catalog.iter());
+    let catalog = snapshot.catalogs.get(&pool).into_iter().flat_map(|catalog| catalog.iter());
     catalog
         .map(AsRef::as_ref)
-        .filter(|kind: &&InstanceType| kind.requirements.overlaps(&claim.requirements))
-        .filter(|kind| {
-            kind.offerings
-                .iter()
-                .any(|offering| offering.admitted_by(&claim.requirements))
+        .filter(|kind: &&InstanceType| {
+            let mut offerings = kind.offerings.iter();
+            kind.requirements.overlaps(&claim.requirements)
+                && offerings.any(|offering| offering.admitted_by(&claim.requirements))
         })
         .collect()
 }
 
 /// Pools whose limits do not hold if every machine turns out as large as it may.
 pub(super) fn limits(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
-    let mut added: BTreeMap<&PoolName, Resources> = BTreeMap::new();
+    let mut added: BTreeMap<&PoolName, Vec<Resources>> = BTreeMap::new();
+    let mut kinds = Kinds::new(snapshot);
+    // Launches that list the same types are as large as each other.
+    let mut known: FxHashMap<(&PoolName, &[InstanceTypeName]), Resources> = FxHashMap::default();
     for launch in &plan.launches {
-        let mut worst = Resources::default();
-        for name in launch.instance_types.iter() {
-            if let Some(kind) = snapshot.instance_type(&launch.pool, name) {
-                worst.max_with(&kind.capacity);
-            }
+        let limited = snapshot.pools.get(&launch.pool).is_some_and(|pool| !pool.limits.is_empty());
+        if !limited {
+            continue;
         }
-        worst.set("nodes".into(), Quantity::from_int(1));
-        added.entry(&launch.pool).or_default().add_assign(&worst);
+        let worst = known.entry((&launch.pool, &launch.instance_types)).or_insert_with(|| {
+            let kinds = launch.instance_types.iter().filter_map(|name| kinds.get(&launch.pool, name));
+            largest(kinds).with(ResourceName::NODES, Quantity::from_int(1))
+        });
+        added.entry(&launch.pool).or_default().push(worst.clone());
     }
     let mut broken = Vec::new();
     for (name, added) in added {
         let Some(pool) = snapshot.pools.get(name) else { continue };
-        let mut used = snapshot.pool_usage(name).plus(&added);
-        let staying = snapshot
-            .nodes
-            .values()
-            .filter(|machine| !machine.is_leaving() && is_unlaunched(machine));
-        for machine in staying.filter(|machine| machine.pool().as_ref() == Some(name)) {
-            let mut worst = Resources::default();
-            for kind in possible(snapshot, machine) {
-                worst.max_with(&kind.capacity);
-            }
-            used.add_assign(&worst);
+        let mut used = snapshot.pool_usage(name);
+        let unlaunched = snapshot.nodes.values().filter(|machine| is_unlaunched(machine));
+        let ours = unlaunched.filter(|machine| !machine.is_leaving() && machine.pool().as_ref() == Some(name));
+        for machine in ours {
+            used.add_assign(&largest(possible(snapshot, machine).into_iter()));
         }
         for (resource, limit) in pool.limits.iter() {
-            if used.get(resource.as_str()) > limit {
+            let amounts = added.iter().map(|launch| launch.get(resource.as_str()));
+            let mut sum = used.get(resource.as_str());
+            let within = amounts.take_while(|amount| {
+                sum = sum.saturating_add(*amount);
+                sum <= limit
+            });
+            let excess = added.len() - within.count();
+            // A launch that has nothing of a resource does no harm to a limit that is exceeded already.
+            let harmful = added.iter().any(|launch| !launch.get(resource.as_str()).is_zero());
+            if excess > 0 && harmful {
                 broken.push(Violation::OverLimit {
                     pool: name.clone(),
                     resource: resource.clone(),
+                    excess,
                 });
             }
         }
     }
     broken
+}
+
+/// The most of each resource that any of them has.
+fn largest<'k>(kinds: impl Iterator<Item = &'k InstanceType>) -> Resources {
+    let mut most = Resources::default();
+    for kind in kinds {
+        most.max_with(&kind.capacity);
+    }
+    most
+}
+
+/// Reservations that are promised to more launches than they hold. A launch that may use one of several has a promise
+/// from each.
+pub(super) fn reservations(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
+    let Some(key) = &snapshot.vocabulary.reservation_id else {
+        return Vec::new();
+    };
+    let mut promised: BTreeMap<&LabelValue, usize> = BTreeMap::new();
+    let reserved = plan.launches.iter().filter(|launch| launches::is_reserved(launch));
+    for launch in reserved {
+        for id in launch.requirements.get(key.as_str()).listed().into_iter().flatten() {
+            *promised.entry(id).or_default() += 1;
+        }
+    }
+    if promised.is_empty() {
+        return Vec::new();
+    }
+    let mut held: BTreeMap<&LabelValue, u32> = BTreeMap::new();
+    let kinds = snapshot.catalogs.values().flat_map(|catalog| catalog.iter());
+    for offering in kinds.flat_map(|kind| &kind.offerings) {
+        let id = offering.requirements.get(key.as_str()).single();
+        if let Some(id) = id.filter(|_| offering.capacity_type == CapacityType::Reserved && offering.available) {
+            let most = offering.reservation_capacity.unwrap_or(0);
+            let known = held.entry(id).or_insert(most);
+            *known = (*known).min(most);
+        }
+    }
+    let over = promised.into_iter().filter_map(|(id, promised)| {
+        let most = held.get(id).copied().unwrap_or(0);
+        (promised > most as usize).then(|| Violation::Overbooked {
+            id: id.clone(),
+            promised,
+            most,
+        })
+    });
+    over.collect()
 }

@@ -1,11 +1,13 @@
 //! The rules a plan can break.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use model::{InstanceTypeName, LabelKey, NodeKey, PodKey, PoolName, ResourceName, Taint, resources::Shortfall};
+use model::{
+    InstanceTypeName, LabelKey, LabelValue, NodeKey, PodKey, PoolName, ResourceName, Taint, resources::Shortfall,
+};
 
 /// Where a rule is broken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// By its position in the plan.
     Launch(usize),
@@ -30,10 +32,12 @@ pub enum Violation {
     UnknownPod { place: Place, pod: PodKey },
     #[error("node {node} takes no pods")]
     NodeGone { node: NodeKey },
-    #[error("pool {pool} is not known")]
-    UnknownPool { pool: PoolName },
-    #[error("pool {pool} launches nothing")]
-    ClosedPool { pool: PoolName },
+    #[error("launch {} is from pool {pool}, which is not known", launch + 1)]
+    UnknownPool { launch: usize, pool: PoolName },
+    #[error("launch {} is from pool {pool}, which launches nothing", launch + 1)]
+    ClosedPool { launch: usize, pool: PoolName },
+    #[error("launch {} is for nobody", launch + 1)]
+    Purposeless { launch: usize },
     #[error("launch {} lists no instance type", launch + 1)]
     NothingToBuy { launch: usize },
     #[error("launch {} cannot buy {instance_type} as it is described", launch + 1)]
@@ -41,6 +45,8 @@ pub enum Violation {
         launch: usize,
         instance_type: InstanceTypeName,
     },
+    #[error("launch {} has to be what pool {pool} does not admit", launch + 1)]
+    OutsidePool { launch: usize, pool: PoolName },
     #[error("launch {} offers too few values of {key}", launch + 1)]
     TooAlike { launch: usize, key: LabelKey },
     #[error("{place}{}: {}", on(instance_type.as_ref()), list(short))]
@@ -55,14 +61,50 @@ pub enum Violation {
     WrongLabels { place: Place, pod: PodKey },
     #[error("pod {pod} needs a port that is taken on {place}")]
     PortTaken { place: Place, pod: PodKey },
+    #[error("pod {pod} on {place} uses volume claim {claim}, which cannot be used")]
+    VolumeUnusable { place: Place, pod: PodKey, claim: PodKey },
+    #[error("pod {pod} cannot reach the volume of claim {claim} from {place}")]
+    VolumeElsewhere { place: Place, pod: PodKey, claim: PodKey },
+    #[error("node {node} attaches {most} volumes of {driver}, not {wanted}")]
+    TooManyVolumes {
+        node: NodeKey,
+        driver: Arc<str>,
+        wanted: usize,
+        most: u32,
+    },
     #[error("pool {pool} may exceed its limit for {resource}")]
-    OverLimit { pool: PoolName, resource: ResourceName },
-    #[error("pod {pod} on {place} has rules about {rule}, which nobody has checked")]
-    Unverifiable {
+    OverLimit {
+        pool: PoolName,
+        resource: ResourceName,
+        /// How many of the pool's launches are too many, counted from the last.
+        excess: usize,
+    },
+    #[error("reservation {id} holds {most} machines and is promised to {promised}")]
+    Overbooked {
+        id: LabelValue,
+        promised: usize,
+        most: u32,
+    },
+    #[error("pod {pod} on {place} keeps away from pod {other} over {key}, and both may be in one domain")]
+    TooNear {
         place: Place,
         pod: PodKey,
-        rule: &'static str,
+        other: PodKey,
+        key: LabelKey,
     },
+    #[error("pod {pod} on {place} finds none of the pods there that it asks for over {key}")]
+    TooFar { place: Place, pod: PodKey, key: LabelKey },
+    #[error("pod {pod} on {place} is spread over {key}: {count} where the least is {least} and the skew {max_skew}")]
+    Uneven {
+        place: Place,
+        pod: PodKey,
+        key: LabelKey,
+        count: u32,
+        least: u32,
+        max_skew: u32,
+    },
+    #[error("pod {pod} is spread over {key}, which {place} does not have")]
+    NoDomain { place: Place, pod: PodKey, key: LabelKey },
 }
 
 fn on(instance_type: Option<&InstanceTypeName>) -> String {
