@@ -10,7 +10,7 @@ use std::{
 };
 
 use model::{
-    Effect, LabelKey, LabelValue, NodeKey, PodKey, Requirement, Requirements, Resources, Snapshot, StateNode, Taint,
+    Effect, LabelKey, LabelValue, NodeKey, Pod, PodKey, Requirement, Requirements, Resources, Snapshot, StateNode, Taint,
     pod::{HostPort, PodShape},
     requirements::AllowUndefined,
     vocabulary,
@@ -149,7 +149,7 @@ impl<'a> Machines<'a> {
             by_node: FxHashMap::default(),
         };
         let mut known: FxHashMap<Appearance, usize> = FxHashMap::default();
-        let mut expected: Vec<Resources> = Vec::new();
+        let mut expected: Vec<Vec<&'a PodShape>> = Vec::new();
         for state in states {
             let appearance = appearance(viewer, state);
             let look = *known.entry(appearance).or_insert_with_key(|appearance| {
@@ -238,18 +238,18 @@ fn name_of(state: &StateNode) -> String {
         .map_or_else(|| state.key.to_string(), ToString::to_string)
 }
 
-/// What daemons will ask for on machines of this look.
-fn expected_daemons(daemons: &[&PodShape], look: &Look) -> Resources {
+/// Daemons that will run on machines of this look.
+fn expected_daemons<'a>(daemons: &[&'a PodShape], look: &Look) -> Vec<&'a PodShape> {
     let Labels::Final(labels) = &look.labels else {
-        return Resources::default();
+        return Vec::new();
     };
     let here = daemons
         .iter()
         .filter(|daemon| daemon_runs_on(daemon, &look.taints, labels, AllowUndefined::Nothing));
-    here.map(|daemon| &daemon.requests).sum()
+    here.copied().collect()
 }
 
-fn machine<'a>(viewer: &Viewer<'a, '_>, state: &'a StateNode, look: usize, expected: &Resources) -> Machine<'a> {
+fn machine<'a>(viewer: &Viewer<'a, '_>, state: &'a StateNode, look: usize, expected: &[&PodShape]) -> Machine<'a> {
     let snapshot = viewer.snapshot;
     let mut machine = Machine {
         state,
@@ -280,16 +280,20 @@ fn machine<'a>(viewer: &Viewer<'a, '_>, state: &'a StateNode, look: usize, expec
         limits: limits.clone(),
         attached: attached_on(snapshot, state),
     });
-    let bound = snapshot.pods_of(state).filter(|pod| !pod.is_terminal());
-    machine.ports = bound.flat_map(|pod| pod.shape.host_ports.iter().cloned()).collect();
+    let bound: Vec<&Arc<Pod>> = snapshot.pods_of(state).filter(|pod| !pod.is_terminal()).collect();
+    // A daemon that has not arrived yet will want its ports.
+    let arrived = |ports: &[HostPort]| bound.iter().any(|pod| pod.is_daemon() && pod.shape.host_ports == ports);
+    let awaited = expected.iter().map(|daemon| &daemon.host_ports).filter(|ports| !arrived(ports));
+    let taken = bound.iter().map(|pod| &pod.shape.host_ports).chain(awaited);
+    machine.ports = taken.flatten().cloned().collect();
     machine
 }
 
 /// What pods may still use: the allocatable amounts less what bound pods ask for, less what daemons will ask for that
 /// are not there yet. More daemon pods than expected do not make room for others.
-fn free(snapshot: &Snapshot, state: &StateNode, expected: &Resources) -> Resources {
+fn free(snapshot: &Snapshot, state: &StateNode, expected: &[&PodShape]) -> Resources {
     let mut left = state.allocatable();
-    let mut awaited = expected.clone();
+    let mut awaited: Resources = expected.iter().map(|daemon| &daemon.requests).sum();
     for pod in snapshot.pods_of(state).filter(|pod| !pod.is_terminal()) {
         left.sub_assign(&pod.shape.requests);
         if pod.is_daemon() {

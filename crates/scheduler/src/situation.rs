@@ -1,18 +1,28 @@
 //! Situations in words: a line per pool, instance type, node, daemon and pod becomes a snapshot and a round.
 //!
 //! ```text
-//! type  large  cpu=4 memory=16Gi zones=a,b sell=spot,on-demand price=0.2 soldout=a/spot label:size=large
+//! catalog standard      the catalogue of that name: standard, assorted, or fake-N
+//! type  large  cpu=4 memory=16Gi zones=a,b sell=spot,on-demand price=0.2 soldout=a/spot label:size=large only=batch
+//!              reserve=r1/a/2 override=a/spot/example.com/device=1
 //! pool  batch  weight=10 limit:cpu=8 zones=a where=arch:In:amd64|arm64:2 taints=gpu:NoSchedule startup=boot:NoSchedule
-//! node  n1     cpu=4 memory=8Gi pool=batch type=large zone=a taints=gpu:NoSchedule label:team=blue booting
+//! node  n1     cpu=4 memory=8Gi pool=batch type=large zone=a taints=gpu:NoSchedule label:team=blue booting attach:ebs=2
 //! claim c1     pool=batch types=large,small zones=a
 //! daemon logs  cpu=100m
-//! pod   web    cpu=1 count=3 select=zone:In:a term=arch:In:amd64 tolerates=gpu port=8080 on=n1 again
+//! pod   web    cpu=1 count=3 select=zone:In:a term=arch:In:amd64 prefer=9*zone:In:b tolerates=gpu port=8080 on=n1 again
+//!              spread=zone:2:min3:app=web near=zone:app=db apart=host wish-near=7*zone:app=db volume=data scratch=tmp
+//! namespace blue label:team=blue
+//! class  fast  driver=ebs at=zone:In:a at=zone:In:b immediate default
+//! volume v1    driver=ebs at=zone:In:a local gone
+//! pvc    data  class=fast volume=v1 unconfirmed gone lost
 //! ```
 //!
-//! Keys may be written short: `zone`, `arch`, `os`, `type`, `capacity`, `pool`, `host`. Every pool is offered every type.
+//! Keys may be written short: `zone`, `arch`, `os`, `type`, `capacity`, `pool`, `host`. Every pool is offered every type
+//! that does not say `only=`.
 
+mod catalogs;
 mod machines;
 mod pods;
+mod storage;
 
 use std::sync::Arc;
 
@@ -39,32 +49,63 @@ pub(crate) fn now() -> Timestamp {
 /// Spot costs this much of the on-demand price.
 const SPOT_DISCOUNT: f64 = 0.4;
 
+/// Tells reservations apart.
+pub(crate) const RESERVATION: &str = "karpenter.test/reservation";
+
 /// Reads a situation. Panics on what it does not understand: situations are part of a test's text.
 pub(crate) fn parse(text: &str) -> (Snapshot, Round) {
+    let mut snapshot = Snapshot::default();
+    let pods = extend(&mut snapshot, text);
+    (snapshot, Round::new(pods, now()))
+}
+
+/// Adds what a text describes to a cluster, or puts it in place of what was there under the same name. The answer are
+/// the pods that need a place.
+pub(crate) fn extend(snapshot: &mut Snapshot, text: &str) -> Vec<PodKey> {
     let lines: Vec<Line<'_>> = text
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .map(Line::new)
         .collect();
+    let known = [
+        "catalog", "type", "pool", "node", "claim", "daemon", "pod", "namespace", "class", "volume", "pvc",
+    ];
+    for line in &lines {
+        assert!(known.contains(&line.kind), "{} is not a kind of line", line.kind);
+    }
     let of = |kind: &str| lines.iter().filter(move |line| line.kind == kind).collect::<Vec<_>>();
-    let mut snapshot = Snapshot::default();
-    // What types say of themselves is the provider's vocabulary.
-    let spoken = of("type").into_iter().flat_map(|line| line.labels().into_keys());
-    Arc::make_mut(&mut snapshot.vocabulary).well_known.extend(spoken);
-    let catalog: Arc<[Arc<InstanceType>]> = of("type")
+    let types: Vec<(Option<&str>, Arc<InstanceType>)> = of("catalog")
         .into_iter()
-        .map(|line| Arc::new(instance_type(line)))
+        .flat_map(|line| catalogs::named(line.name))
+        .map(|kind| (None, Arc::new(kind)))
+        .chain(of("type").into_iter().map(|line| (line.get("only"), Arc::new(instance_type(line)))))
         .collect();
+    speak(snapshot, of("type").into_iter().flat_map(|line| line.labels().into_keys()), &types);
+    let earlier = snapshot.catalogs.values().next().cloned();
     for line in of("pool") {
         let pool = pool(line);
+        let offered = types.iter().filter(|(only, _)| only.is_none_or(|only| *only == *line.name));
+        let offered: Arc<[Arc<InstanceType>]> = offered.map(|(_, kind)| kind.clone()).collect();
+        let catalog = earlier.clone().filter(|_| types.is_empty()).unwrap_or(offered);
         if !line.has("nocatalog") {
-            snapshot.catalogs.insert(pool.name.clone(), catalog.clone());
+            snapshot.catalogs.insert(pool.name.clone(), catalog);
         }
         snapshot.pools.insert(pool.name.clone(), Arc::new(pool));
     }
+    for line in of("namespace") {
+        snapshot.namespaces.insert(line.name.into(), Arc::new(line.labels()));
+    }
+    for line in &lines {
+        storage::read(line, snapshot);
+    }
     for line in of("node").into_iter().chain(of("claim")) {
-        snapshot.put_node(Arc::new(machines::machine(line, &snapshot)));
+        snapshot.put_node(Arc::new(machines::machine(line, snapshot)));
+        let limits: std::collections::BTreeMap<Arc<str>, u32> =
+            line.map("attach").map(|(driver, most)| (driver.into(), most.parse().unwrap())).collect();
+        if !limits.is_empty() {
+            snapshot.attach_limits.insert(line.name.into(), Arc::new(limits));
+        }
     }
     for line in of("daemon") {
         let key = PodKey::new("default", line.name);
@@ -76,16 +117,37 @@ pub(crate) fn parse(text: &str) -> (Snapshot, Round) {
             }),
         );
     }
-    let mut round = Round::new(Vec::new(), now());
+    let mut waiting = Vec::new();
     for line in of("pod") {
         for pod in pods::pods(line) {
-            if pod.node.is_none() || line.has("again") {
-                round.pods.push(pod.key.clone());
+            if pod.node.is_none() && !line.has("idle") || line.has("again") {
+                waiting.push(pod.key.clone());
             }
             snapshot.put_pod(Arc::new(pod));
         }
     }
-    (snapshot, round)
+    waiting
+}
+
+/// What types say of themselves is the provider's vocabulary.
+fn speak(
+    snapshot: &mut Snapshot,
+    labels: impl Iterator<Item = LabelKey>,
+    types: &[(Option<&str>, Arc<InstanceType>)],
+) {
+    let vocabulary = Arc::make_mut(&mut snapshot.vocabulary);
+    vocabulary.well_known.extend(labels);
+    for (_, kind) in types {
+        let mut offerings = kind.offerings.iter();
+        if offerings.any(|offering| offering.capacity_type == CapacityType::Reserved) {
+            vocabulary.reservation_id = Some(RESERVATION.into());
+            vocabulary.well_known.insert(RESERVATION.into());
+        }
+        if kind.requirements.contains(catalogs::INTEGER) {
+            let keys = [catalogs::SIZE, catalogs::SPECIAL, catalogs::INTEGER];
+            vocabulary.well_known.extend(keys.map(LabelKey::from));
+        }
+    }
 }
 
 struct Line<'t> {
@@ -154,7 +216,7 @@ fn quantity(text: &str) -> Quantity {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn full_key(key: &str) -> &str {
+pub(crate) fn full_key(key: &str) -> &str {
     match key {
         "zone" => vocabulary::ZONE,
         "arch" => vocabulary::ARCH,
@@ -163,6 +225,7 @@ fn full_key(key: &str) -> &str {
         "capacity" => vocabulary::CAPACITY_TYPE,
         "pool" => vocabulary::NODEPOOL,
         "host" => vocabulary::HOSTNAME,
+        "reservation" => RESERVATION,
         other => other,
     }
 }
@@ -239,10 +302,23 @@ fn instance_type(line: &Line<'_>) -> InstanceType {
             overhead_override: None,
         }
     };
-    let offerings = zones
+    let mut offerings: Vec<Offering> = zones
         .iter()
         .flat_map(|zone| sold.iter().map(|capacity| offering(zone, capacity)))
         .collect();
+    for text in line.all("override") {
+        let (place, changed) = text.split_once('/').and_then(|(zone, rest)| Some((zone, rest.split_once('/')?))).unwrap();
+        let (resource, amount) = changed.1.split_once('=').unwrap();
+        let here = |offering: &&mut Offering| offering.zone == *place && offering.capacity_type.as_str() == changed.0;
+        for offering in offerings.iter_mut().filter(here) {
+            let changed = offering.capacity_override.get_or_insert_default();
+            changed.set(resource.into(), quantity(amount));
+        }
+    }
+    offerings.extend(line.all("reserve").map(|text| reservation(text, price)));
+    if line.has("reserve") {
+        sold.push("reserved");
+    }
     let mut requirements: Requirements = [
         Requirement::one_of(vocabulary::INSTANCE_TYPE, [line.name]),
         Requirement::one_of(vocabulary::ARCH, [line.get("arch").unwrap_or("amd64")]),
@@ -266,6 +342,24 @@ fn instance_type(line: &Line<'_>) -> InstanceType {
         ..Overhead::default()
     };
     InstanceType::new(line.name.into(), requirements, offerings, capacity, overhead)
+}
+
+/// `id/zone/count`; what is paid for already costs next to nothing.
+fn reservation(text: &str, price: f64) -> Offering {
+    let mut parts = text.split('/');
+    let mut part = || parts.next().unwrap_or_else(|| panic!("{text} is not a reservation"));
+    let (id, zone, count) = (part(), part(), part());
+    let labels = [(vocabulary::ZONE, zone), (vocabulary::CAPACITY_TYPE, "reserved"), (RESERVATION, id)];
+    Offering {
+        capacity_type: CapacityType::Reserved,
+        zone: zone.into(),
+        price: price / 1e7,
+        available: true,
+        requirements: labels.into_iter().map(|(key, value)| Requirement::one_of(key, [value])).collect(),
+        reservation_capacity: Some(count.parse().unwrap()),
+        capacity_override: None,
+        overhead_override: None,
+    }
 }
 
 fn class() -> NodeClassRef {

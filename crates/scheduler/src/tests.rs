@@ -6,10 +6,12 @@ mod instance_types;
 mod limits;
 mod properties;
 mod requirements;
+mod spreads;
+mod story;
 mod taints;
-mod unsupported;
 
 use expect_test::Expect;
+use model::Snapshot;
 
 use crate::{Options, Plan, Round, audit, situation, solve};
 
@@ -23,11 +25,16 @@ fn planned(situation: &str, options: Options) -> Plan {
     let (snapshot, round) = situation::parse(situation);
     let round = Round { options, ..round };
     let plan = solve(&snapshot, &round);
-    if let Err(broken) = audit(&snapshot, &plan) {
+    expect_clean(&snapshot, &plan);
+    plan
+}
+
+#[track_caller]
+fn expect_clean(snapshot: &Snapshot, plan: &Plan) {
+    if let Err(broken) = audit(snapshot, plan) {
         let broken: Vec<String> = broken.iter().map(ToString::to_string).collect();
         panic!("{plan}breaks rules:\n{}", broken.join("\n"));
     }
-    plan
 }
 
 #[track_caller]

@@ -56,12 +56,11 @@ fn labels_of_a_node_are_final() {
              node n1 cpu=8 memory=4Gi label:team=blue
              pod blue cpu=1 select=team:In:blue
              pod zone-a cpu=1 select=zone:In:a
-             pod here cpu=1 select=host:In:n1
              pod not-red cpu=1 select=team:NotIn:red",
         ),
         expect![[r#"
             launch general#1  small/a/spot  <- zone-a
-            place n1  <- blue here not-red
+            place n1  <- blue not-red
         "#]],
     );
 }

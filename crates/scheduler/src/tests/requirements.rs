@@ -117,18 +117,30 @@ fn asking_for_existence_does_not_undo_asking_for_a_value() {
     );
 }
 
-/// SC15.3.11
+/// SC15.3.11, SC15.3.17: such pods are not looked at any further, and neither are those that ask for devices while
+/// nobody sees to them.
 #[test]
-fn a_pod_pinned_to_a_host_gets_no_new_one() {
+fn what_pods_may_not_ask_for_is_refused_at_once() {
     check(
         &with_types(
             "pool general
+             node n1 cpu=8 memory=16Gi
              pod pinned cpu=1 select=host:In:n1
-             pod not-there cpu=1 select=host:NotIn:n1",
+             pod not-there cpu=1 select=host:NotIn:n1
+             pod restricted cpu=1 term=karpenter.sh/x:Exists
+             pod opts-out cpu=1 term=pool:DoesNotExist
+             pod unheard cpu=1 select=capacity:In:cheap
+             pod device cpu=1 device=gpu
+             pod fine cpu=1",
         ),
         expect![[r#"
-            launch general#1  small/a/spot  <- not-there
-            refuse pinned: pool general: kubernetes.io/hostname In [n1] is asked for, kubernetes.io/hostname In [planned] is there
+            place n1  <- fine
+            refuse device: resource claim gpu needs dynamic resource allocation, which --ignore-dra-requests switches off
+            refuse not-there: label "kubernetes.io/hostname" is restricted: pods cannot choose nodes by it
+            refuse opts-out: the pod asks for a node that is in no node pool
+            refuse pinned: label "kubernetes.io/hostname" is restricted: pods cannot choose nodes by it
+            refuse restricted: label "karpenter.sh/x" is restricted: pods cannot choose nodes by it
+            refuse unheard: karpenter.sh/capacity-type In [cheap] is asked for, known values are on-demand, reserved, spot
         "#]],
     );
 }
@@ -178,10 +190,11 @@ fn preferences_do_not_keep_a_pod_from_its_place() {
         &with_types(
             "pool general
              pod web cpu=1 prefer=zone:In:nowhere prefer=team:In:x&team:NotIn:x
-             pod wide cpu=1 spread=zone anyway",
+             pod wide cpu=1 spread=zone:anyway",
         ),
         expect![[r#"
-            launch general#1  small/a/spot  <- web wide
+            launch general#1  small/a/spot  <- web
+            launch general#2  small/b/spot  <- wide
         "#]],
     );
 }
