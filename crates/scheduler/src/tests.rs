@@ -1,14 +1,17 @@
 //! Situations and the plans they lead to. Names such as SC15.8.2 are rows of the behaviour specification.
 
+mod affinity;
 mod audits;
 mod existing;
 mod instance_types;
 mod limits;
+mod preferences;
 mod properties;
 mod requirements;
 mod spreads;
 mod story;
 mod taints;
+mod volumes;
 
 use expect_test::Expect;
 use model::Snapshot;
