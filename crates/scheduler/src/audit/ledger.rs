@@ -61,13 +61,13 @@ pub(super) fn limits(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let mut added: BTreeMap<&PoolName, Vec<Resources>> = BTreeMap::new();
     let mut kinds = Kinds::new(snapshot);
     // Launches that list the same types are as large as each other.
-    let mut known: FxHashMap<(&PoolName, &[InstanceTypeName]), Resources> = FxHashMap::default();
+    let mut known: FxHashMap<(&PoolName, *const InstanceTypeName), Resources> = FxHashMap::default();
     for launch in &plan.launches {
         let limited = snapshot.pools.get(&launch.pool).is_some_and(|pool| !pool.limits.is_empty());
         if !limited {
             continue;
         }
-        let worst = known.entry((&launch.pool, &launch.instance_types)).or_insert_with(|| {
+        let worst = known.entry((&launch.pool, launch.instance_types.as_ptr())).or_insert_with(|| {
             let kinds = launch.instance_types.iter().filter_map(|name| kinds.get(&launch.pool, name));
             largest(kinds).with(ResourceName::NODES, Quantity::from_int(1))
         });

@@ -3,6 +3,8 @@
 mod guards;
 mod neighbours;
 
+use std::sync::Arc;
+
 use model::{CapacityType, NodeKey, PodKey, Requirement, vocabulary};
 
 use crate::{Placement, Plan, audit, situation, solve};
@@ -45,8 +47,8 @@ fn a_pod_has_one_place() {
 #[test]
 fn pods_have_room_on_every_type_that_is_listed() {
     let cheaper = |plan: &mut Plan| {
-        plan.launches[0].instance_types.push("small".into());
-        plan.launches[0].requirements.remove("node.kubernetes.io/instance-type");
+        plan.launches[0].instance_types = ["large", "small"].map(Into::into).into();
+        Arc::make_mut(&mut plan.launches[0].requirements).remove("node.kubernetes.io/instance-type");
     };
     check(
         &one_pool(""),
@@ -60,7 +62,7 @@ fn what_is_listed_is_on_sale() {
     let other = |plan: &mut Plan| plan.launches[0].choice.zone = "c".into();
     check(&one_pool(""), other, &["launch 1 cannot buy large as it is described"]);
     let nothing = |plan: &mut Plan| {
-        plan.launches[0].instance_types.clear();
+        plan.launches[0].instance_types = Arc::new([]);
     };
     check(
         &one_pool(""),
@@ -89,7 +91,7 @@ fn limits_hold_for_the_worst_case() {
 #[test]
 fn labels_that_are_left_open_do_not_count() {
     let widen = |plan: &mut Plan| {
-        plan.launches[0].requirements.remove("topology.kubernetes.io/zone");
+        Arc::make_mut(&mut plan.launches[0].requirements).remove("topology.kubernetes.io/zone");
     };
     check(
         &one_pool("pod picky cpu=1 select=zone:In:a"),
@@ -141,9 +143,9 @@ fn only_what_is_there_can_be_used() {
 fn variety_is_kept() {
     let narrow = |plan: &mut Plan| {
         let launch = &mut plan.launches[0];
-        let least = launch.requirements.remove(vocabulary::INSTANCE_TYPE).and_then(|listed| listed.min_values);
-        launch.instance_types.pop();
-        launch.requirements.add(Requirement::one_of(vocabulary::INSTANCE_TYPE, ["small"]).with_min_values(least));
+        let least = Arc::make_mut(&mut launch.requirements).remove(vocabulary::INSTANCE_TYPE).and_then(|listed| listed.min_values);
+        launch.instance_types = Arc::new(["small".into()]);
+        Arc::make_mut(&mut launch.requirements).add(Requirement::one_of(vocabulary::INSTANCE_TYPE, ["small"]).with_min_values(least));
     };
     check(
         "type small cpu=2 memory=4Gi price=0.1
@@ -159,7 +161,7 @@ fn variety_is_kept() {
 fn a_claim_lists_what_was_planned_and_nothing_else() {
     let longer = |plan: &mut Plan| {
         let listed = Requirement::one_of(vocabulary::INSTANCE_TYPE, ["large", "small"]);
-        plan.launches[0].requirements.replace(listed);
+        Arc::make_mut(&mut plan.launches[0].requirements).replace(listed);
     };
     check(&one_pool(""), longer, &["launch 1 cannot buy large as it is described"]);
 }
@@ -170,7 +172,7 @@ fn a_launch_has_a_purpose_and_a_pool_that_launches() {
     check(&one_pool(""), nobody, &["launch 1 is for nobody"]);
     let other = |plan: &mut Plan| {
         plan.launches[0].pool = "fixed".into();
-        plan.launches[0].requirements.replace(Requirement::one_of(vocabulary::NODEPOOL, ["fixed"]));
+        Arc::make_mut(&mut plan.launches[0].requirements).replace(Requirement::one_of(vocabulary::NODEPOOL, ["fixed"]));
     };
     check(
         &one_pool("pool fixed static"),
@@ -186,15 +188,15 @@ fn a_launch_stays_within_its_pool() {
                      pod web cpu=1";
     let outside = "launch 1 has to be what pool general does not admit";
     let wider = |plan: &mut Plan| {
-        plan.launches[0].requirements.remove(vocabulary::ZONE);
+        Arc::make_mut(&mut plan.launches[0].requirements).remove(vocabulary::ZONE);
     };
     check(situation, wider, &[outside]);
     let other = |plan: &mut Plan| {
-        plan.launches[0].requirements.replace(Requirement::one_of("tier", ["silver"]));
+        Arc::make_mut(&mut plan.launches[0].requirements).replace(Requirement::one_of("tier", ["silver"]));
     };
     check(situation, other, &[outside]);
     let unlabelled = |plan: &mut Plan| {
-        plan.launches[0].labels.remove("team");
+        Arc::make_mut(&mut plan.launches[0].labels).remove("team");
     };
     check(situation, unlabelled, &[outside]);
 }
@@ -283,7 +285,7 @@ fn volumes_are_within_reach() {
         &["pod default/db cannot reach the volume of claim default/bound from node n1"],
     );
     let elsewhere = |plan: &mut Plan| {
-        plan.launches[0].requirements.replace(Requirement::one_of(vocabulary::ZONE, ["a"]));
+        Arc::make_mut(&mut plan.launches[0].requirements).replace(Requirement::one_of(vocabulary::ZONE, ["a"]));
         plan.launches[0].choice.zone = "a".into();
     };
     check(
@@ -336,7 +338,7 @@ fn a_reservation_is_used_by_those_who_have_a_place_in_it() {
     let open = |plan: &mut Plan| {
         let launch = &mut plan.launches[0];
         assert_eq!(launch.choice.capacity_type, CapacityType::Reserved);
-        launch.requirements.remove(vocabulary::CAPACITY_TYPE);
+        Arc::make_mut(&mut launch.requirements).remove(vocabulary::CAPACITY_TYPE);
     };
     check(RESERVED, open, &["launch 1 cannot buy small as it is described"]);
 }

@@ -1,6 +1,6 @@
 //! What launches can buy, worked out once for launches that ask alike.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use model::{
     InstanceType, InstanceTypeName, LabelKey, LabelValue, Requirement, Requirements, Resources, Snapshot,
@@ -24,7 +24,10 @@ pub(in super::super) struct Shop<'a, 'p> {
     snapshot: &'a Snapshot,
     kinds: Kinds<'a>,
     orders: FxHashMap<Order<'p>, usize>,
-    listings: FxHashMap<(usize, &'p [InstanceTypeName]), Listing<'a>>,
+    by_value: FxHashMap<(usize, &'p [InstanceTypeName]), usize>,
+    /// Plans share what is the same, so that most launches are recognised without a closer look.
+    by_pointer: FxHashMap<(&'p str, *const Requirements, *const InstanceTypeName), usize>,
+    listings: Vec<Listing<'a>>,
 }
 
 /// The instance types that a launch lists.
@@ -55,21 +58,39 @@ impl<'a, 'p> Shop<'a, 'p> {
             snapshot,
             kinds: Kinds::new(snapshot),
             orders: FxHashMap::default(),
-            listings: FxHashMap::default(),
+            by_value: FxHashMap::default(),
+            by_pointer: FxHashMap::default(),
+            listings: Vec::new(),
         }
     }
 
     pub fn listing(&mut self, launch: &'p Launch) -> &Listing<'a> {
+        let pointers = (
+            launch.pool.as_str(),
+            Arc::as_ptr(&launch.requirements),
+            launch.instance_types.as_ptr(),
+        );
+        let number = match self.by_pointer.get(&pointers) {
+            Some(known) => *known,
+            None => self.number(launch),
+        };
+        self.by_pointer.insert(pointers, number);
+        &self.listings[number]
+    }
+
+    fn number(&mut self, launch: &'p Launch) -> usize {
         let rest = launch.requirements.iter();
         let rest = rest.filter(|requirement| requirement.key != vocabulary::INSTANCE_TYPE).collect();
         let next = self.orders.len();
         let order = *self.orders.entry((launch.pool.as_str(), rest)).or_insert(next);
-        let key = (order, launch.instance_types.as_slice());
-        if !self.listings.contains_key(&key) {
-            let listing = self.list(launch);
-            self.listings.insert(key, listing);
+        let key = (order, &*launch.instance_types);
+        if let Some(known) = self.by_value.get(&key) {
+            return *known;
         }
-        &self.listings[&key]
+        let listing = self.list(launch);
+        self.listings.push(listing);
+        self.by_value.insert(key, self.listings.len() - 1);
+        self.listings.len() - 1
     }
 
     fn list(&mut self, launch: &'p Launch) -> Listing<'a> {
@@ -82,9 +103,9 @@ impl<'a, 'p> Shop<'a, 'p> {
             daemon_ports: Vec::new(),
             common: None,
         };
-        let mut rest = launch.requirements.clone();
+        let mut rest = Requirements::clone(&launch.requirements);
         rest.remove(vocabulary::INSTANCE_TYPE);
-        for name in &launch.instance_types {
+        for name in launch.instance_types.iter() {
             let Some(kind) = self.kinds.get(&launch.pool, name) else {
                 listing.unsold.push(name.clone());
                 continue;
@@ -111,7 +132,7 @@ impl<'a, 'p> Shop<'a, 'p> {
 
 /// Daemons that may run on the machine, with the ways they can be content there.
 fn daemons<'a>(snapshot: &'a Snapshot, launch: &Launch) -> Vec<(&'a PodShape, Vec<Requirements>)> {
-    let mut labels = launch.requirements.clone();
+    let mut labels = Requirements::clone(&launch.requirements);
     labels.remove(vocabulary::INSTANCE_TYPE);
     labels.extend([vocabulary::REGISTERED, vocabulary::INITIALIZED].map(|key| Requirement::one_of(key, ["true"])));
     let allow = AllowUndefined::WellKnown(&snapshot.vocabulary);

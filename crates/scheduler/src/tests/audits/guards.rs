@@ -1,5 +1,7 @@
 //! The guard takes out what is broken and leaves the rest.
 
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
 use model::{NodeKey, Requirement, vocabulary};
 
@@ -81,7 +83,7 @@ fn launches_go_as_a_whole_and_single_pods_from_nodes() {
 fn of_two_that_keep_apart_one_stays() {
     let together = |plan: &mut Plan| {
         for launch in &mut plan.launches {
-            launch.requirements.replace(Requirement::one_of(vocabulary::ZONE, ["a"]));
+            Arc::make_mut(&mut launch.requirements).replace(Requirement::one_of(vocabulary::ZONE, ["a"]));
             launch.choice.zone = "a".into();
         }
     };
@@ -103,7 +105,7 @@ fn who_follows_a_pod_that_goes_goes_too() {
         let mut other = plan.launches[0].clone();
         other.pods = vec![pod("web")];
         plan.launches[0].pods = vec![pod("db")];
-        plan.launches[0].instance_types.clear();
+        plan.launches[0].instance_types = Arc::new([]);
         plan.launches.push(other);
     };
     check(

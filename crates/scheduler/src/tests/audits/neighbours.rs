@@ -1,5 +1,7 @@
 //! Rules between pods, kept and broken.
 
+use std::sync::Arc;
+
 use model::{PodKey, Requirement, vocabulary};
 
 use super::{check, onto_n1, pod};
@@ -24,7 +26,7 @@ fn together(plan: &mut Plan) {
 /// Moves a launch to another zone.
 fn move_to(plan: &mut Plan, launch: usize, zone: &str) {
     let launch = &mut plan.launches[launch];
-    launch.requirements.replace(Requirement::one_of(vocabulary::ZONE, [zone]));
+    Arc::make_mut(&mut launch.requirements).replace(Requirement::one_of(vocabulary::ZONE, [zone]));
     launch.choice.zone = zone.into();
 }
 
@@ -232,7 +234,7 @@ fn what_is_broken_already_is_not_held_against_a_plan() {
 #[test]
 fn an_open_zone_is_not_away_from_anybody() {
     let open = |plan: &mut Plan| {
-        plan.launches[0].requirements.remove(vocabulary::ZONE);
+        Arc::make_mut(&mut plan.launches[0].requirements).remove(vocabulary::ZONE);
     };
     let near = |pod: &str, launch: usize, other: &str| {
         format!("pod default/{pod} on launch {launch} keeps away from pod default/{other} over topology.kubernetes.io/zone, and both may be in one domain")
