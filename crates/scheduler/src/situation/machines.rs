@@ -105,8 +105,8 @@ pub(crate) fn claim_of(snapshot: &Snapshot, launch: &crate::Launch) -> StateNode
     let line = format!("claim planned pool={}", launch.pool);
     let mut machine = machine(&Line::new(&line), snapshot);
     let claim = machine.claim.as_mut().expect("a machine of a pool has a claim");
-    claim.labels = launch.labels.clone();
-    claim.requirements = launch.requirements.clone();
+    claim.labels = (*launch.labels).clone();
+    claim.requirements = (*launch.requirements).clone();
     claim.requests = launch.requests.clone();
     claim.taints = pool.template.taints.clone();
     machine

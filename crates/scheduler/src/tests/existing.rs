@@ -93,7 +93,9 @@ fn pods_of_a_leaving_node_move_elsewhere() {
              pod new cpu=1 count=2",
         ),
         expect![[r#"
-            launch general#1  large/a/spot  <- new-1 old-1 new-2 old-2 old-3
+            launch general#1  small/a/spot  <- new-1
+            launch general#2  small/a/spot  <- old-1 new-2
+            launch general#3  small/a/spot  <- old-2 old-3
         "#]],
     );
 }

@@ -52,12 +52,14 @@ fn only_offerings_that_the_pool_admits_count_for_the_price() {
 
 /// SC15.6.1, SC15.6.6, SC15.6.7
 #[test]
-fn pods_share_a_node_until_nothing_larger_is_on_sale() {
+fn pods_get_the_cheapest_nodes_that_hold_them() {
     check(
         &with_sizes("pool general\npod web cpu=1 count=5"),
         expect![[r#"
-        launch general#1  large/a/spot  <- web-1 web-2 web-3 web-4 web-5
-    "#]],
+            launch general#1  small/a/spot  <- web-1
+            launch general#2  small/a/spot  <- web-2 web-3
+            launch general#3  small/a/spot  <- web-4 web-5
+        "#]],
     );
     check(
         &with_sizes("pool general\npod web cpu=1 count=11"),

@@ -27,8 +27,10 @@ fn the_heaviest_preference_that_can_be_met_is() {
              pod contradicts cpu=3 term=zone:In:test-zone-3 prefer=1*zone:In:test-zone-2",
         ),
         expect![[r#"
-            launch default#1  arm-instance-type/test-zone-2/spot  <- agrees second
-            launch default#2  arm-instance-type/test-zone-3/on-demand  <- conflict contradicts
+            launch default#1  default-instance-type/test-zone-2/spot  <- agrees
+            launch default#2  default-instance-type/test-zone-3/on-demand  <- conflict
+            launch default#3  default-instance-type/test-zone-3/on-demand  <- contradicts
+            launch default#4  default-instance-type/test-zone-2/spot  <- second
         "#]],
     );
 }

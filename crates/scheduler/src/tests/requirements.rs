@@ -212,9 +212,9 @@ fn pools_are_asked_by_weight_and_then_from_the_end_of_the_alphabet() {
          pod second cpu=2 select=zone:In:b
          pod chosen cpu=2 select=pool:In:delta",
         expect![[r#"
-            launch delta#1  small/a/spot  <- chosen
-            launch beta#2  small/a/spot  <- heavy
-            launch gamma#3  small/b/spot  <- second
+            launch beta#1  small/a/spot  <- heavy
+            launch gamma#2  small/b/spot  <- second
+            launch delta#3  small/a/spot  <- chosen
         "#]],
     );
 }

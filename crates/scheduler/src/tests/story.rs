@@ -124,7 +124,7 @@ fn node(snapshot: &Snapshot, launch: &Launch, name: &str) -> StateNode {
     let kind = snapshot.instance_type(&launch.pool, &launch.choice.instance_type).expect("the choice is in the catalog");
     let mut labels = kind.requirements.labels();
     labels.extend(launch.requirements.labels());
-    labels.extend(launch.labels.clone());
+    labels.extend((*launch.labels).clone());
     let facts = [
         (vocabulary::ZONE, launch.choice.zone.as_str()),
         (vocabulary::CAPACITY_TYPE, launch.choice.capacity_type.as_str()),

@@ -139,7 +139,7 @@ fn daemons<'a>(snapshot: &'a Snapshot, launch: &Launch) -> Vec<(&'a PodShape, Ve
     let taints = snapshot.pools.get(&launch.pool).map_or(&[][..], |pool| &pool.template.taints);
     let shapes = snapshot.daemons.values().map(|daemon| daemon.shape.as_ref());
     let running = shapes
-        .filter(|daemon| daemon.resource_claims.is_empty() && hard(taints).all(|taint| daemon.tolerates(taint)))
+        .filter(|daemon| !daemon.claims_devices() && hard(taints).all(|taint| daemon.tolerates(taint)))
         .map(|daemon| {
             let mut ways = Requirements::alternatives_of_pod(daemon);
             ways.retain(|way| labels.is_compatible(way, allow));
