@@ -229,6 +229,7 @@ impl Requirements {
     /// cannot be relied on, unless it is a custom one (which will then be absent) and absence is what is asked for.
     pub fn guarantee(&self, demand: &Requirements, vocabulary: &Vocabulary) -> bool {
         demand.iter().all(|demand| match self.0.get(&demand.key) {
+            Some(ours) if ours.is_empty() => demand.operator().accepts_absence(),
             Some(ours) => ours.values.intersect(&demand.values) == ours.values,
             None => demand.operator().accepts_absence() && !vocabulary.is_well_known(demand.key.as_str()),
         })

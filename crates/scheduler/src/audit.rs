@@ -24,7 +24,7 @@ mod storage;
 mod violation;
 
 use model::{
-    Effect, Pod, PodKey, Resources, Snapshot, Taint,
+    Effect, Pod, PodKey, Requirement, Requirements, Resources, Snapshot, Taint,
     pod::{HostPort, PodShape},
 };
 use rustc_hash::FxHashSet;
@@ -133,6 +133,15 @@ fn requests(pods: &[&Pod]) -> Resources {
 /// Taints that keep pods away, and do not merely discourage them.
 fn hard(taints: &[Taint]) -> impl Iterator<Item = &Taint> {
     taints.iter().filter(|taint| taint.effect != Effect::PreferNoSchedule)
+}
+
+/// Whether one of a pod's alternatives is met. Each demand is asked for by itself: merged, two that exclude each other
+/// would read as a demand for absence.
+fn is_content(pod: &Pod, mut met: impl FnMut(&Requirements) -> bool) -> bool {
+    let shape = &pod.shape;
+    let mut all = |demands: &[Requirement]| demands.iter().all(|demand| met(&std::iter::once(demand.clone()).collect()));
+    let terms = &shape.affinity.required_nodes;
+    all(&shape.node_selector) && (terms.is_empty() || terms.iter().any(|term| all(&term.requirements)))
 }
 
 /// Pods of one workload ask the same questions: each different shape once, with the first pod that has it.

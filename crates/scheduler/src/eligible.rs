@@ -1,11 +1,12 @@
 //! Pods that ask for something no node can have are told so before any place is looked for.
 
-use model::{Pod, Requirement, Snapshot, requirement::Operator, vocabulary};
+use model::{LabelKey, Pod, Requirement, Snapshot, pod::PodShape, requirement::Operator, vocabulary};
 
 use crate::{
     dra::DraRefusal,
     refusal::{InvalidPod, Refusal},
     round::Options,
+    wishes::contradiction,
 };
 
 /// Whether a pod takes part in a round.
@@ -30,7 +31,16 @@ pub(crate) fn check(snapshot: &Snapshot, pod: &Pod, options: &Options) -> Result
     for requirement in shape.node_selector.iter().chain(terms) {
         valid(snapshot, requirement).map_err(Refusal::Invalid)?;
     }
-    Ok(())
+    contradicted(shape).map_or(Ok(()), |key| Err(Refusal::Invalid(InvalidPod::Contradiction { key })))
+}
+
+/// A label about which each alternative of the pod contradicts itself.
+fn contradicted(shape: &PodShape) -> Option<LabelKey> {
+    let terms = &shape.affinity.required_nodes;
+    let selector = || shape.node_selector.iter();
+    let mut keys = terms.iter().map(|term| contradiction(selector().chain(&term.requirements)));
+    let first = keys.next().unwrap_or_else(|| contradiction(selector()))?;
+    keys.all(|key| key.is_some()).then(|| first.clone())
 }
 
 fn valid(snapshot: &Snapshot, requirement: &Requirement) -> Result<(), InvalidPod> {

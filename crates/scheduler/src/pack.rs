@@ -18,6 +18,7 @@ use crate::{
     greedy::Greedy,
     open::{Open, Seat},
     reservations::Held,
+    template::Template,
 };
 
 use self::{
@@ -30,7 +31,11 @@ const CLOSE_ENOUGH: f64 = 1.01;
 
 /// Packs every pool's planned machines anew where that saves money.
 pub(crate) fn improve(greedy: &mut Greedy<'_>) {
-    for template in 0..greedy.problem.templates.len() {
+    // Where there are reservations, who has a place in them was settled pod by pod, and packing knows nothing of it.
+    let packable = |(_, template): &(usize, &Template<'_>)| !template.has_reservations;
+    let templates = greedy.problem.templates.iter().enumerate().filter(packable);
+    let templates: Vec<usize> = templates.map(|(template, _)| template).collect();
+    for template in templates {
         let (mut theirs, kept): (Vec<Open>, Vec<Open>) = std::mem::take(&mut greedy.opens)
             .into_iter()
             .partition(|open| open.template == template && can_be_packed(open));

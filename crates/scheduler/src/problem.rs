@@ -79,7 +79,7 @@ impl<'a> Problem<'a> {
         );
 
         let mut states = States::new(&snapshot.vocabulary);
-        let mut reservations = Reservations::new(&snapshot.vocabulary);
+        let reservations = Reservations::new(&snapshot.vocabulary, &catalogs);
         let workshop = Workshop {
             snapshot,
             options: &round.options,
@@ -88,7 +88,7 @@ impl<'a> Problem<'a> {
         };
         let pools = template::in_order(snapshot).into_iter();
         let mut templates: Vec<Template<'a>> = pools
-            .map(|pool| workshop.template(pool, &mut states, &mut reservations))
+            .map(|pool| workshop.template(pool, &mut states, &reservations))
             .collect();
 
         let repellers = repellers(snapshot, &in_round);

@@ -57,6 +57,8 @@ pub enum InvalidPod {
     OptsOut,
     /// The label is not for pods to choose nodes by.
     Restricted { key: LabelKey },
+    /// No node has two values of one label.
+    Contradiction { key: LabelKey },
     /// None of the values exists.
     UnknownValues { requirement: Requirement, known: Vec<LabelValue> },
 }
@@ -233,6 +235,9 @@ impl fmt::Display for InvalidPod {
             InvalidPod::OptsOut => f.write_str("the pod asks for a node that is in no node pool"),
             InvalidPod::Restricted { key } => {
                 write!(f, "label {:?} is restricted: pods cannot choose nodes by it", key.as_str())
+            }
+            InvalidPod::Contradiction { key } => {
+                write!(f, "label {:?} is asked for with values that exclude each other", key.as_str())
             }
             InvalidPod::UnknownValues { requirement, known } => {
                 let known: Vec<&str> = known.iter().map(LabelValue::as_str).collect();

@@ -3,9 +3,9 @@
 //! A launch that may use several reservations takes a place in all of them, because any of them may be the one that is
 //! used. So no reservation is ever promised to more machines than it holds.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
-use model::{CapacityType, LabelValue, Offering, Vocabulary};
+use model::{CapacityType, InstanceType, LabelValue, Offering, Vocabulary};
 use rustc_hash::FxHashMap;
 
 /// The reservations that offerings have named so far.
@@ -19,21 +19,20 @@ pub(crate) struct Reservations<'a> {
 pub(crate) type Held = BTreeSet<LabelValue>;
 
 impl<'a> Reservations<'a> {
-    pub fn new(vocabulary: &'a Vocabulary) -> Self {
-        Self {
+    /// Where several offerings share a reservation, the smallest number counts, whoever can use them.
+    pub fn new(vocabulary: &'a Vocabulary, kinds: &[&Arc<InstanceType>]) -> Self {
+        let mut reservations = Self {
             vocabulary,
             left: FxHashMap::default(),
+        };
+        for offering in kinds.iter().flat_map(|kind| &kind.offerings) {
+            if let Some(id) = reservations.id_of(offering) {
+                let capacity = offering.reservation_capacity.unwrap_or(0);
+                let left = reservations.left.entry(id).or_insert(capacity);
+                *left = (*left).min(capacity);
+            }
         }
-    }
-
-    /// Takes note of an offering; the answer is whether it is a reservation. Where several offerings share a
-    /// reservation, the smallest number counts.
-    pub fn learn(&mut self, offering: &Offering) -> bool {
-        let Some(id) = self.id_of(offering) else { return false };
-        let capacity = offering.reservation_capacity.unwrap_or(0);
-        let left = self.left.entry(id).or_insert(capacity);
-        *left = (*left).min(capacity);
-        true
+        reservations
     }
 
     /// Which reservation an offering draws on.

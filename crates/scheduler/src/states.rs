@@ -98,6 +98,11 @@ impl<'a> States<'a> {
         &self.demands.all[demand.index()]
     }
 
+    /// Whether machines in this state get a label at all: it is asked for, or the provider sets it.
+    pub fn will_have(&self, state: State, key: &LabelKey) -> bool {
+        self.vocabulary.is_well_known(key.as_str()) || self.of_state(state).contains(key.as_str())
+    }
+
     /// The state after the demand has been met, or nothing when it cannot be met.
     pub fn narrow(&mut self, state: State, demand: Demand) -> Option<State> {
         if demand == Demand::NONE {

@@ -65,7 +65,7 @@ impl<'a> Workshop<'a, '_> {
         &self,
         pool: &'a Pool,
         states: &mut States<'a>,
-        reservations: &mut Reservations<'a>,
+        reservations: &Reservations<'a>,
     ) -> Template<'a> {
         let requirements = planned_requirements(pool);
         let base = states.state(requirements.clone());
@@ -100,7 +100,7 @@ impl<'a> Workshop<'a, '_> {
             template.barred = Some(PoolRefusal::MinValues(named(short)));
         }
         for deal in view.deals.iter() {
-            template.has_reservations |= reservations.learn(template.market.deals[deal].offering);
+            template.has_reservations |= reservations.id_of(template.market.deals[deal].offering).is_some();
         }
         let used = usage(self.snapshot, pool);
         template.limits = Limits::new(&pool.limits, &used, &template.market.rows);

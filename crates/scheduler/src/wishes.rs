@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use model::{
-    Requirement, Requirements, Toleration,
+    LabelKey, Requirement, Requirements, Toleration,
     pod::{NodeTerm, PodShape, PodTerm, TopologySpread},
 };
 
@@ -28,13 +28,26 @@ pub(crate) struct Wish<'a> {
     undeterred: bool,
 }
 
-/// The pod as it is, followed by ever less particular versions of it.
+/// The pod as it is, followed by ever less particular versions of it. Versions that contradict themselves are left out:
+/// merged, their demands would read as a demand for absence, which a node without the label meets.
 pub(crate) fn wishes(shape: &PodShape, policy: PreferencePolicy, discouraged: bool) -> Vec<Wish<'_>> {
-    let mut all = vec![Wish::new(shape, policy)];
-    while let Some(next) = all.last().and_then(|last| last.relaxed(discouraged)) {
-        all.push(next);
-    }
-    all
+    let consistent = |policy| {
+        let mut all = vec![Wish::new(shape, policy)];
+        while let Some(next) = all.last().and_then(|last| last.relaxed(discouraged)) {
+            all.push(next);
+        }
+        all.retain(|wish| contradiction(wish.sources()).is_none());
+        all
+    };
+    let all = consistent(policy);
+    if all.is_empty() { consistent(PreferencePolicy::Ignore) } else { all }
+}
+
+/// A label of which these ask for values that no node can have all at once.
+pub(crate) fn contradiction<'r>(demands: impl Iterator<Item = &'r Requirement> + Clone) -> Option<&'r LabelKey> {
+    let merged: Requirements = demands.clone().cloned().collect();
+    let mut insisting = demands.filter(|demand| !demand.operator().accepts_absence());
+    insisting.find(|demand| merged.get(demand.key.as_str()).is_empty()).map(|demand| &demand.key)
 }
 
 impl<'a> Wish<'a> {
@@ -84,9 +97,12 @@ impl<'a> Wish<'a> {
 
     /// What the node has to be, preferences included.
     pub fn requirements(&self) -> Requirements {
-        let mut all = self.strict_requirements();
-        all.extend(self.nodes.first().into_iter().flat_map(|term| term.requirements.iter().cloned()));
-        all
+        self.sources().cloned().collect()
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &'a Requirement> + Clone {
+        let term = self.required.first().into_iter().chain(self.nodes.first().copied());
+        self.shape.node_selector.iter().chain(term.flat_map(|term| &term.requirements))
     }
 
     /// What the node has to be at least.

@@ -8,7 +8,7 @@ use model::{CapacityType, LabelValue, Pod, Pool, Requirements, Resources, vocabu
 
 use self::shop::{Listing, Shop};
 pub(super) use self::shop::values_of;
-use super::{Audit, Place, Violation, by_shape, requests, storage};
+use super::{Audit, Place, Violation, by_shape, is_content, requests, storage};
 use crate::plan::{Launch, Plan};
 
 pub(super) fn check(audit: &mut Audit<'_>, plan: &Plan) {
@@ -76,10 +76,8 @@ impl<'a> Audit<'a> {
     }
 
     fn labels(&mut self, place: &Place, launch: &Launch, pod: &Pod) {
-        let ways = Requirements::alternatives_of_pod(&pod.shape);
-        let content = ways
-            .iter()
-            .any(|way| launch.requirements.guarantee(way, &self.snapshot.vocabulary));
+        let vocabulary = &self.snapshot.vocabulary;
+        let content = is_content(pod, |demand| launch.requirements.guarantee(demand, vocabulary));
         self.check(content, || Violation::WrongLabels {
             place: place.clone(),
             pod: pod.key.clone(),

@@ -133,7 +133,7 @@ pub(super) fn reservations(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let kinds = snapshot.catalogs.values().flat_map(|catalog| catalog.iter());
     for offering in kinds.flat_map(|kind| &kind.offerings) {
         let id = offering.requirements.get(key.as_str()).single();
-        if let Some(id) = id.filter(|_| offering.capacity_type == CapacityType::Reserved && offering.available) {
+        if let Some(id) = id.filter(|_| offering.capacity_type == CapacityType::Reserved) {
             let most = offering.reservation_capacity.unwrap_or(0);
             let known = held.entry(id).or_insert(most);
             *known = (*known).min(most);

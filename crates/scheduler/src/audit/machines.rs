@@ -7,7 +7,7 @@ use model::{
     vocabulary,
 };
 
-use super::{Audit, Place, Violation, by_shape, hard, ledger, requests, storage};
+use super::{Audit, Place, Violation, by_shape, hard, is_content, ledger, requests, storage};
 use crate::plan::Placement;
 
 /// A node that is closed to new pods has this taint, sooner or later.
@@ -30,8 +30,7 @@ pub(super) fn check(audit: &mut Audit<'_>, placement: &Placement) {
     }
     for pod in by_shape(&pods) {
         audit.tolerates(&place, pod, &taints);
-        let ways = Requirements::alternatives_of_pod(&pod.shape);
-        let content = ways.iter().any(|way| has_labels(snapshot, machine, way));
+        let content = is_content(pod, |demand| has_labels(snapshot, machine, demand));
         audit.check(content, || Violation::WrongLabels {
             place: place.clone(),
             pod: pod.key.clone(),

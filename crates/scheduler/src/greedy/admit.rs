@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{CapacityType, taint};
+use model::{CapacityType, Requirement, taint, vocabulary};
 
 use super::{Greedy, choose};
 use crate::{
@@ -184,12 +184,34 @@ impl Greedy<'_> {
             return Err(rejected);
         }
         let lowered = self.variety(trial, &rows).ok_or(rejected)?;
-        let reserves = self.reserve(trial, state, &rows)?;
+        let Some(reserves) = self.reserve(trial, state, &rows)? else {
+            return self.unreserved(trial, state);
+        };
         Ok(Admission {
             state,
             rows,
             volume: 0,
             reserves,
+            lowered,
+            devices: None,
+        })
+    }
+
+    /// A machine for which no reservation has a place is bought otherwise, and priced accordingly.
+    fn unreserved(&mut self, trial: &Trial<'_>, state: State) -> Result<Admission, Rejection> {
+        let otherwise = Requirement::none_of(vocabulary::CAPACITY_TYPE, [CapacityType::Reserved.as_str()]);
+        let demand = self.problem.states.demand(std::iter::once(otherwise).collect());
+        let state = self.problem.states.narrow(state, demand).ok_or(Rejection::NotNow)?;
+        let rows = self.rows(trial, state);
+        if rows.is_empty() {
+            return Err(Rejection::NotNow);
+        }
+        let lowered = self.variety(trial, &rows).ok_or(Rejection::NotNow)?;
+        Ok(Admission {
+            state,
+            rows,
+            volume: 0,
+            reserves: Held::new(),
             lowered,
             devices: None,
         })
@@ -206,11 +228,11 @@ impl Greedy<'_> {
         (best_effort && trial.open.pods.is_empty()).then(|| Some(demanded.lowered(rows)))
     }
 
-    /// The reservations that the machine takes a place in.
-    fn reserve(&mut self, trial: &Trial<'_>, state: State, rows: &Bits) -> Result<Held, Rejection> {
+    /// The reservations that the machine takes a place in. Nothing when it could have used one and has to do without.
+    fn reserve(&mut self, trial: &Trial<'_>, state: State, rows: &Bits) -> Result<Option<Held>, Rejection> {
         let template = &mut self.problem.templates[trial.open.template];
         if !template.has_reservations {
-            return Ok(Held::new());
+            return Ok(Some(Held::new()));
         }
         template.market.view(&self.problem.states, state);
         let market = &template.market;
@@ -229,6 +251,6 @@ impl Greedy<'_> {
         if gone && !self.problem.round.options.reserved_fallback {
             return Err(Rejection::Reserved);
         }
-        Ok(wanted)
+        Ok((!gone).then_some(wanted))
     }
 }

@@ -42,7 +42,8 @@ impl Domains {
     pub fn of(&mut self, key: &Key, number: usize, states: &States<'_>, state: State) -> &Bits {
         self.0[number].open.entry(state).or_insert_with(|| {
             let open = states.of_state(state).get(key.label.as_str());
-            let values = key.values.iter().enumerate();
+            // A custom label that nobody defines will not be there.
+            let values = key.values.iter().enumerate().filter(|_| states.will_have(state, &key.label));
             values
                 .filter(|(_, value)| open.has(value.as_str()))
                 .map(|(domain, _)| domain)
