@@ -5,7 +5,7 @@ use std::{sync::atomic::AtomicU64, time::Duration};
 use model::Resources;
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{family::Family, gauge::Gauge},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 
@@ -32,6 +32,7 @@ pub struct ClusterMetrics {
     rounds: Histograms<OfController>,
     ignored_pods: Gauge,
     unschedulable_pods: Family<OfController, Gauge>,
+    dropped_pods: Family<OfController, Counter>,
     pool_limit: Family<PoolResource, FloatGauge>,
     pool_usage: Family<PoolResource, FloatGauge>,
 }
@@ -45,6 +46,7 @@ impl Default for ClusterMetrics {
             rounds: Family::new_with_constructor(durations),
             ignored_pods: Gauge::default(),
             unschedulable_pods: Family::default(),
+            dropped_pods: Family::default(),
             pool_limit: Family::default(),
             pool_usage: Family::default(),
         }
@@ -83,6 +85,12 @@ impl ClusterMetrics {
             "Pods without a placement",
             self.unschedulable_pods.clone(),
         );
+        // Upstream has none of this kind: its plans are not audited.
+        to.register(
+            "karpenter_scheduler_audit_dropped_pods",
+            "Pods that lost their placement because the plan would have broken a rule of the cluster",
+            self.dropped_pods.clone(),
+        );
         to.register(
             "karpenter_nodepools_limit",
             "Limits of node pools",
@@ -107,6 +115,13 @@ impl ClusterMetrics {
         self.unschedulable_pods
             .get_or_create(&labels)
             .set(gauge_value(unschedulable));
+    }
+
+    pub fn dropped_pods(&self, controller: &'static str, number: usize) {
+        let labels = OfController { controller };
+        self.dropped_pods
+            .get_or_create(&labels)
+            .inc_by(number.try_into().unwrap_or(u64::MAX));
     }
 
     pub fn ignored_pods(&self, number: usize) {

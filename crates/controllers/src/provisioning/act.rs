@@ -43,6 +43,9 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
             .map(|claim| claim.name.as_str());
         tell_nominated(ctx, &view.snapshot, &placement.pods, claim, node);
     }
+    for rule in &decision.broken {
+        error!(%rule, "dropped a part of the plan that breaks a rule");
+    }
     for pool in &decision.over_limit {
         error!(NodePool = %pool, error = "the pool uses more than its limits", "could not create nodeclaim");
     }

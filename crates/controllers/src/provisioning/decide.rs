@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use model::{NodeKey, PodKey, PoolName, Snapshot};
-use scheduler::{Launch, Placement, Refusal, Round, solve};
+use scheduler::{Launch, Placement, Refusal, Round, Violation, guard, solve};
 use tokio::time::Instant;
 
 /// What a round comes to.
@@ -15,6 +15,8 @@ pub struct Decision {
     /// Machines that pods are on their way to.
     pub placements: Vec<Placement>,
     pub refused: BTreeMap<PodKey, Refusal>,
+    /// Rules of the cluster that the plan would have broken. The parts at fault are not in the decision.
+    pub broken: Vec<Violation>,
 }
 
 impl Decision {
@@ -26,15 +28,14 @@ impl Decision {
     }
 }
 
-/// Guarantees: nothing is launched for a pool that uses more than its limits already.
+/// Guarantees: nothing is launched for a pool that uses more than its limits already, and nothing that would break a
+/// rule of the cluster.
 pub fn decide(snapshot: &Snapshot, round: &Round) -> (Decision, Duration) {
     let started = Instant::now();
     let plan = solve(snapshot, round);
     let took = started.elapsed();
-    #[cfg(debug_assertions)]
-    if let Err(violations) = scheduler::audit(snapshot, &plan) {
-        panic!("a plan survives its audit, but: {violations:?}\n{plan}");
-    }
+    let (plan, broken) = guard(snapshot, plan);
+    debug_assert!(broken.is_empty(), "a plan survives its audit, but: {broken:?}\n{plan}");
     // Asked once for each pool: the answer looks at every node.
     let mut room: BTreeMap<PoolName, bool> = BTreeMap::new();
     for launch in &plan.launches {
@@ -47,6 +48,7 @@ pub fn decide(snapshot: &Snapshot, round: &Round) -> (Decision, Duration) {
         over_limit: over.into_iter().map(|launch| launch.pool).collect(),
         placements: plan.placements,
         refused: plan.refusals,
+        broken,
     };
     (decision, took)
 }

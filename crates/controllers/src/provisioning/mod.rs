@@ -20,6 +20,7 @@ pub mod unreadable;
 
 use std::time::Duration;
 
+use scheduler::Refusal;
 use state::Changes;
 use tokio::time::Instant;
 use tracing::{debug, info};
@@ -83,6 +84,9 @@ impl Provisioner {
         }
         let (decision, took) = decide::decide(&view.snapshot, &round);
         self.ctx.metrics.cluster.round(Self::NAME, took, decision.refused.len());
+        let audited = |refusal: &&Refusal| matches!(refusal, Refusal::Audited(_));
+        let dropped = decision.refused.values().filter(audited).count();
+        self.ctx.metrics.cluster.dropped_pods(Self::NAME, dropped);
         act::act(&self.ctx, &view, decision).await;
         true
     }
