@@ -209,7 +209,7 @@ impl fmt::Display for Refusal {
             Refusal::Devices(reason) => reason.fmt(f),
             Refusal::Invalid(reason) => reason.fmt(f),
             Refusal::AwaitsReservation => {
-                f.write_str("reserved capacity that would do is promised to other pods of this round")
+                f.write_str("no compatible reserved offering is left in this round: all are promised to other pods")
             }
             Refusal::Volume(reason) => reason.fmt(f),
             Refusal::Pools(pools) if pools.is_empty() => f.write_str("there is no node pool"),
@@ -221,7 +221,7 @@ impl fmt::Display for Refusal {
                 Ok(())
             }
             Refusal::Truncated { pool, lacking } => {
-                write!(f, "pool {pool}: the cheapest instance types alone do not offer ")?;
+                write!(f, "pool {pool}: among the cheapest instance types ")?;
                 list(f, lacking)
             }
             Refusal::Audited(violation) => write!(f, "the plan breaks a rule: {violation}"),
@@ -322,7 +322,9 @@ impl fmt::Display for PoolRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PoolRefusal::NotEligible(reason) => reason.fmt(f),
-            PoolRefusal::NoInstanceTypes => f.write_str("its requirements leave no instance type that is on sale"),
+            PoolRefusal::NoInstanceTypes => {
+                f.write_str("nodepool requirements filtered out all available instance types")
+            },
             PoolRefusal::Taint(taint) => write!(f, "taint {taint} is not tolerated"),
             PoolRefusal::Requirements(reason) => reason.fmt(f),
             PoolRefusal::Volumes(reason) => write!(f, "the pod's volumes: {reason}"),
@@ -332,7 +334,6 @@ impl fmt::Display for PoolRefusal {
             PoolRefusal::Limits { left } => write!(f, "every instance type exceeds what its limits leave ({left})"),
             PoolRefusal::InstanceTypes(unfit) => unfit.fmt(f),
             PoolRefusal::MinValues(lacking) => {
-                f.write_str("the instance types that suit do not offer ")?;
                 list(f, lacking)
             }
         }
@@ -387,13 +388,19 @@ impl fmt::Display for Lacking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} values of {} (there are {})",
+            "{} values of {} are asked for, there are {}",
             self.wanted, self.key, self.available
         )
     }
 }
 
 fn list(f: &mut fmt::Formatter<'_>, lacking: &[Lacking]) -> fmt::Result {
+    let keys: Vec<&str> = lacking.iter().map(|one| one.key.as_str()).collect();
+    write!(
+        f,
+        "minValues requirement is not met for label(s) (label(s)=[{}]): ",
+        keys.join(" ")
+    )?;
     for (index, one) in lacking.iter().enumerate() {
         let separator = if index == 0 { "" } else { ", " };
         write!(f, "{separator}{one}")?;

@@ -1,13 +1,17 @@
 //! Situations and the plans they lead to. Names such as SC15.8.2 are rows of the behaviour specification.
 
+mod absurd;
 mod affinity;
 mod audits;
 mod existing;
 mod instance_types;
 mod limits;
+mod packing;
+mod pools;
 mod preferences;
 mod properties;
 mod requirements;
+mod reserved;
 mod spreads;
 mod story;
 mod taints;

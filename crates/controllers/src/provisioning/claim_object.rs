@@ -67,6 +67,10 @@ pub fn claim(launch: &Launch, planned: &Pool, pool: &NodePool) -> NodeClaim {
         annotations::MIN_VALUES_RELAXED.to_owned(),
         launch.min_values_relaxed.to_string(),
     );
+    if !launch.device_drivers.is_empty() {
+        let drivers: Vec<&str> = launch.device_drivers.iter().map(AsRef::as_ref).collect();
+        notes.insert(annotations::REQUESTED_DRA_DRIVERS.to_owned(), drivers.join(","));
+    }
     meta.annotations = Some(notes);
 
     meta.owner_references = Some(vec![OwnerReference {
@@ -90,7 +94,7 @@ fn written(requirements: &Requirements) -> Requirements {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{collections::BTreeSet, sync::Arc};
 
     use model::{CapacityType, InstanceTypeName, Requirement, Resources, samples, vocabulary};
     use scheduler::Choice;
@@ -133,6 +137,7 @@ mod tests {
                 price: 1.0,
             },
             min_values_relaxed: false,
+            device_drivers: BTreeSet::from(["gpu.example.com".into()]),
         };
         let planned = Pool {
             hash: "123".to_owned(),
@@ -147,6 +152,7 @@ mod tests {
                 "annotations": {
                     "note": "kept", "karpenter.sh/nodepool-hash": "123", "karpenter.sh/nodepool-hash-version": NODE_POOL_VERSION,
                     "karpenter.sh/nodeclaim-min-values-relaxed": "false",
+                    "karpenter.sh/requested-dra-drivers": "gpu.example.com",
                 },
                 "ownerReferences": [{
                     "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "general", "uid": "pool-uid",

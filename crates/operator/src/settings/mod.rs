@@ -189,11 +189,6 @@ impl Settings {
                 "feature gate CapacityBuffer",
                 "buffers reserve nothing",
             ),
-            (
-                !self.ignore_dra_requests,
-                "--ignore-dra-requests=false",
-                "pods with resource claims are not placed",
-            ),
         ];
         let lines = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
         lines

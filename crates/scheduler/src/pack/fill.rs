@@ -49,6 +49,8 @@ pub(super) struct Packer {
     order: Vec<usize>,
     /// How many units of each item wait.
     waiting: Vec<usize>,
+    /// How much money a unit of worth can be expected to cost on each row at the pool's best prices.
+    expected: Vec<f64>,
     /// How much money a unit of worth has cost on each row, when it was tried last.
     ratios: FxHashMap<State, Vec<f64>>,
     least_price: f64,
@@ -103,8 +105,10 @@ impl Packer {
         let least_price = demand.iter().zip(&worth).map(|(amount, worth)| amount * worth).sum();
         let items = items.0;
         let values = items.iter().map(|item| alone(greedy, template, item)).collect::<Option<Vec<f64>>>()?;
+        let expected = expected(greedy, template, &items, &values);
         Some(Self {
             template,
+            expected,
             order: Vec::new(),
             waiting: Vec::new(),
             ratios: FxHashMap::default(),
@@ -193,7 +197,12 @@ impl Packer {
         let prices = view.prices.clone();
         template.market.keep_roomy(&kind.amounts, &mut rows);
         template.market.keep_free_ports(&kind.ports, &mut rows);
-        let known = self.ratios.entry(state).or_insert_with(|| vec![0.0; prices.len()]);
+        let best_prices = &template.market.seen(template.base).prices;
+        let expected = &self.expected;
+        let known = self.ratios.entry(state).or_insert_with(|| {
+            let rows = expected.iter().zip(&prices).zip(best_prices);
+            rows.map(|((expected, price), best)| expected * price / best).collect()
+        });
         let mut candidates: Vec<(f64, usize)> = rows.iter().map(|row| (known[row] * OPTIMISM, row)).collect();
         candidates.sort_by(|(a, x), (b, y)| a.total_cmp(b).then(x.cmp(y)));
         let mut best: Option<(f64, Filling)> = None;
@@ -243,6 +252,7 @@ impl Packer {
             }
             let most = welcome(greedy, &filling, kind, most);
             if most > 0 && self.suits(greedy, &mut filling, item) {
+                let most = self.varied(greedy, &filling, item, most);
                 self.take(&mut filling, item, most);
             }
         }
@@ -273,6 +283,9 @@ impl Packer {
     }
 
     fn take(&self, filling: &mut Filling, item: usize, units: usize) {
+        if units == 0 {
+            return;
+        }
         let kind = &self.items[item].kind;
         for (used, amount) in filling.used.iter_mut().zip(&kind.amounts) {
             *used += amount * i64::try_from(units).unwrap_or(i64::MAX);
@@ -296,6 +309,29 @@ impl Packer {
         market.keep_roomy(&filling.used, &mut rows);
         market.keep_free_ports(&filling.ports, &mut rows);
         rows
+    }
+
+    /// How many units leave the cloud enough choice.
+    fn varied(&self, greedy: &mut Greedy<'_>, filling: &Filling, item: usize, most: usize) -> usize {
+        if !greedy.problem.templates[self.template].variety.is_demanded() {
+            return most;
+        }
+        let amounts = &self.items[item].kind.amounts;
+        let mut most = most;
+        while most > 0 {
+            let mut rows = self.rows(greedy, filling);
+            let mut used = filling.used.clone();
+            for (used, amount) in used.iter_mut().zip(amounts) {
+                *used += amount * i64::try_from(most).unwrap_or(i64::MAX);
+            }
+            let template = &greedy.problem.templates[self.template];
+            template.market.keep_roomy(&used, &mut rows);
+            if template.variety.suffices(&rows) {
+                break;
+            }
+            most /= 2;
+        }
+        most
     }
 
     fn is_varied(&self, greedy: &mut Greedy<'_>, filling: &Filling) -> bool {
@@ -341,6 +377,29 @@ fn alone(greedy: &mut Greedy<'_>, template: usize, item: &Item) -> Option<f64> {
         view.prices[row] / most.clamp(1, 1 << 20) as f64
     });
     per_unit.min_by(f64::total_cmp)
+}
+
+/// How many kinds of pods are looked at to learn what a row is good for.
+const SAMPLE: usize = 48;
+
+/// What a unit of worth costs on each row that is filled with pods of the kind that suits it best, among the kinds that
+/// count most. One is as good as it gets; where pods complement each other, it gets better still.
+fn expected(greedy: &Greedy<'_>, template: usize, items: &[Item], values: &[f64]) -> Vec<f64> {
+    let weight = |item: usize| values[item] * items[item].units.len() as f64;
+    let mut sample: Vec<usize> = (0..items.len()).collect();
+    sample.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)).then(a.cmp(b)));
+    sample.truncate(SAMPLE);
+    let template = &greedy.problem.templates[template];
+    let prices = &template.market.seen(template.base).prices;
+    let rows = template.market.rows.iter().zip(prices).map(|(row, price)| {
+        let ratios = sample.iter().map(|item| {
+            let amounts = &items[*item].kind.amounts;
+            let most = copies(amounts, &Amounts::from_elem(0, amounts.len()), &row.room);
+            price / (most.min(1 << 20) as f64 * values[*item])
+        });
+        ratios.fold(f64::INFINITY, f64::min)
+    });
+    rows.collect()
 }
 
 /// How many units fit beside what is used.

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use model::{
     Pod, PodKey, Quantity, Requirement, ResourceName, Toleration,
     pod::{
-        Affinity, HostPort, LabelSelector, NodeTerm, PodClaim, PodClaimSource, PodOwner, PodPhase, PodShape, PodTerm,
+        Affinity, DoNotDisrupt, HostPort, LabelSelector, NodeTerm, PodClaim, PodClaimSource, PodOwner, PodPhase, PodShape, PodTerm,
         PodVolume, TopologySpread,
     },
     requirement::Values,
@@ -28,11 +28,6 @@ pub(super) fn shape(line: &Line<'_>) -> PodShape {
             effect,
             ..Toleration::of_key(key)
         }
-    };
-    let port = |text: &str| HostPort {
-        ip: "0.0.0.0".into(),
-        port: text.parse().unwrap(),
-        protocol: "TCP".into(),
     };
     PodShape {
         labels: line.labels(),
@@ -63,6 +58,17 @@ fn pod_claim(name: &str) -> PodClaim {
     PodClaim {
         name: name.to_owned(),
         source: PodClaimSource::Claim(name.to_owned()),
+    }
+}
+
+/// `port/protocol@address`
+fn port(text: &str) -> HostPort {
+    let (text, ip) = text.split_once('@').unwrap_or((text, "0.0.0.0"));
+    let (port, protocol) = text.split_once('/').unwrap_or((text, "TCP"));
+    HostPort {
+        ip: ip.into(),
+        port: port.parse().unwrap(),
+        protocol: protocol.into(),
     }
 }
 
@@ -169,6 +175,12 @@ fn volume(word: &str, name: &str) -> Option<PodVolume> {
     }
 }
 
+/// `protected`, or `protected-for` some time from the start.
+fn protection(line: &Line<'_>) -> Option<DoNotDisrupt> {
+    let time = line.get("protected-for").map(|time| DoNotDisrupt::For(time.parse().unwrap()));
+    time.or_else(|| line.has("protected").then_some(DoNotDisrupt::Always))
+}
+
 pub(super) fn pods(line: &Line<'_>) -> Vec<Pod> {
     let shape = Arc::new(shape(line));
     let namespace = line.get("in").unwrap_or("default");
@@ -185,6 +197,8 @@ pub(super) fn pods(line: &Line<'_>) -> Vec<Pod> {
         shape: shape.clone(),
         owner: if line.has("daemon") {
             PodOwner::DaemonSet
+        } else if line.has("stateful") {
+            PodOwner::StatefulSet
         } else {
             PodOwner::Other
         },
@@ -199,11 +213,11 @@ pub(super) fn pods(line: &Line<'_>) -> Vec<Pod> {
         node: line.get("on").map(Into::into),
         nominated_node: None,
         created: now() + age(number),
-        started: None,
+        started: Some(now()),
         deletion: line.has("terminating").then(now),
         unschedulable: !line.has("on"),
         scheduling_gated: false,
-        do_not_disrupt: None,
+        do_not_disrupt: protection(line),
         deletion_cost: 0.0,
         generated_claims: BTreeMap::new(),
     };

@@ -1,8 +1,9 @@
 //! What holds for every snapshot.
 
+use model::{Requirement, vocabulary};
 use proptest::prelude::*;
 
-use crate::{MinValuesPolicy, Options, PreferencePolicy, Round, audit, situation, solve};
+use crate::{MinValuesPolicy, Options, Plan, PreferencePolicy, Round, audit, guard, situation, solve};
 
 const KINDS: [&str; 5] = ["small", "medium", "large", "arm", "gpu"];
 
@@ -273,4 +274,73 @@ proptest! {
             prop_assert!(plan.fits_existing(), "{situation}\n{plan}");
         }
     }
+
+    /// What is asked of a fork is not felt where it came from.
+    #[test]
+    fn a_fork_leaves_the_original_as_it_was(situation in situations(), more in pods(SOCIAL_WORDS)) {
+        let (snapshot, round) = situation::parse(&situation);
+        let before = solve(&snapshot, &round);
+        let gone: Vec<_> = snapshot.nodes.keys().take(2).cloned().collect();
+        let mut fork = snapshot.without(&gone);
+        let moved = situation::extend(&mut fork, &more.replace("pod w", "pod x"));
+        solve(&fork, &Round { pods: moved, ..round.clone() });
+        prop_assert_eq!(solve(&snapshot, &round), before);
+    }
+
+    /// Pods of one size and no rules: a further type that is smaller or equal in price and larger in everything can
+    /// only help. With limits it may not: what is larger may be too large to be launched at all.
+    #[test]
+    fn a_cheaper_type_makes_no_plan_dearer(
+        pods in prop::collection::vec((pick(&["cpu=500m", "cpu=1 memory=1Gi", "cpu=3 memory=2Gi"]), 1..9usize), 1..4),
+        price in 1..40u32,
+    ) {
+        let types = "type small cpu=2 memory=4Gi price=0.1
+                     type medium cpu=4 memory=8Gi price=0.19
+                     type large cpu=16 memory=64Gi price=0.7
+                     pool general\n";
+        let pods: String = pods.iter().enumerate().map(|(i, (size, count))| format!("pod w{i} {size} count={count}\n")).collect();
+        let cost = |more: &str| {
+            let (snapshot, round) = situation::parse(&format!("{types}{more}{pods}"));
+            let plan = solve(&snapshot, &round);
+            assert!(plan.refusals.is_empty(), "{plan}");
+            plan.launch_price()
+        };
+        let (before, after) = (cost(""), cost(&format!("type bargain cpu=8 memory=32Gi price=0.{price:02}\n")));
+        prop_assert!(after <= before + 1e-9, "{pods}{before} became {after} with a type for 0.{price:02}");
+    }
+
+    /// Whatever is spoiled, what the guard leaves is sound, and nobody is forgotten.
+    #[test]
+    fn what_the_guard_leaves_is_sound(situation in situations(), seed in any::<u64>()) {
+        let (snapshot, round) = situation::parse(&situation);
+        let mut plan = solve(&snapshot, &round);
+        spoil(&mut plan, seed);
+        let (kept, broken) = guard(&snapshot, plan.clone());
+        prop_assert_eq!(audit(&snapshot, &kept), Ok(()), "{}", &kept);
+        prop_assert!(!broken.is_empty() || kept == plan);
+        let mut expected = round.pods.clone();
+        expected.sort();
+        let mut named: Vec<_> = kept.placed().chain(kept.refusals.keys()).cloned().collect();
+        named.sort();
+        prop_assert_eq!(named, expected);
+    }
+}
+
+/// Exchanges pods between places, moves launches to another zone and gives refused pods a place at random.
+fn spoil(plan: &mut Plan, seed: u64) {
+    let number = |salt: u64, most: usize| (seed.wrapping_mul(salt | 1).rotate_left(23) % most.max(1) as u64) as usize;
+    let count = plan.launches.len();
+    if count == 0 {
+        return;
+    }
+    let refused = std::mem::take(&mut plan.refusals).into_keys();
+    for (index, pod) in refused.enumerate() {
+        plan.launches[number(index as u64 + 7, count)].pods.push(pod);
+    }
+    let launch = &mut plan.launches[number(3, count)];
+    let zone = if seed.is_multiple_of(2) { "a" } else { "b" };
+    std::sync::Arc::make_mut(&mut launch.requirements).replace(Requirement::one_of(vocabulary::ZONE, [zone]));
+    launch.choice.zone = zone.into();
+    let moved = plan.launches[number(5, count)].pods.pop();
+    plan.launches[number(11, count)].pods.extend(moved);
 }

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    LabelKey, LabelValue, NodeFacts, NodeKey, PodKey, Snapshot, StateNode, vocabulary,
+    CapacityType, InstanceType, LabelKey, LabelValue, NodeFacts, NodeKey, Offering, PodKey, Snapshot, StateNode,
+    vocabulary,
 };
 
 use crate::{Launch, Options, Plan, Round, situation, solve};
@@ -67,6 +68,45 @@ impl Story {
                 self.bind(&placement.pods, name.as_str());
             }
         }
+    }
+
+    /// What the launches of a plan bought of reservations is gone from the provider's offers. The answer are the
+    /// reservations that were drawn on.
+    pub fn use_up_reservations(&mut self, plan: &Plan) -> Vec<LabelValue> {
+        let drawn: Vec<LabelValue> = plan.launches.iter().filter_map(|launch| self.drawn_on(launch)).collect();
+        for id in &drawn {
+            for catalog in self.snapshot.catalogs.clone().values() {
+                let kinds = catalog.iter().map(|kind| {
+                    let mut kind = (**kind).clone();
+                    let drawn = |offering: &&mut Offering| {
+                        offering.requirements.get(situation::RESERVATION).single() == Some(id)
+                    };
+                    for offering in kind.offerings.iter_mut().filter(drawn) {
+                        offering.reservation_capacity = offering.reservation_capacity.map(|left| left.saturating_sub(1));
+                        offering.available = offering.reservation_capacity != Some(0);
+                    }
+                    Arc::new(kind)
+                });
+                let kinds: Arc<[Arc<InstanceType>]> = kinds.collect();
+                let pools = self.snapshot.catalogs.iter().filter(|(_, known)| Arc::ptr_eq(known, catalog));
+                let pools: Vec<_> = pools.map(|(pool, _)| pool.clone()).collect();
+                for pool in pools {
+                    self.snapshot.catalogs.insert(pool, kinds.clone());
+                }
+            }
+        }
+        drawn
+    }
+
+    /// The reservation of what a launch would buy.
+    fn drawn_on(&self, launch: &Launch) -> Option<LabelValue> {
+        let choice = &launch.choice;
+        let kind = self.snapshot.instance_type(&launch.pool, &choice.instance_type)?;
+        let mut offerings = kind.offerings_within(&launch.requirements);
+        let bought = offerings.find(|offering| {
+            offering.capacity_type == CapacityType::Reserved && offering.price.total_cmp(&choice.price).is_eq()
+        });
+        bought?.requirements.get(situation::RESERVATION).single().cloned()
     }
 
     fn bind(&mut self, pods: &[PodKey], node: &str) {
