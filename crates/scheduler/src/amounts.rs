@@ -23,10 +23,12 @@ pub(crate) struct Dims {
 const LARGEST: i128 = 1 << 56;
 
 impl Dims {
-    /// The resources of which any of the demands wants some; supplies only help to find exact units.
+    /// The resources of which any of the demands wants some; supplies only help to find exact units. Machines tell how
+    /// much there can be at most: who asks for more gets nothing anyway, and must not coarsen the units of others.
     pub fn new<'r>(
         demands: impl Iterator<Item = &'r Resources> + Clone,
         supplies: impl Iterator<Item = &'r Resources> + Clone,
+        machines: impl Iterator<Item = &'r Resources>,
     ) -> Self {
         let wanted: BTreeSet<&ResourceName> = demands
             .clone()
@@ -37,11 +39,17 @@ impl Dims {
         let names: Vec<ResourceName> = wanted.into_iter().cloned().collect();
         let mut units = vec![0i128; names.len()];
         let mut largest = vec![0i128; names.len()];
+        for resources in supplies.clone().chain(machines) {
+            for (largest, name) in largest.iter_mut().zip(&names) {
+                *largest = (*largest).max(resources.get(name.as_str()).nanos().saturating_abs());
+            }
+        }
         for resources in demands.chain(supplies) {
             for (index, name) in names.iter().enumerate() {
                 let amount = resources.get(name.as_str()).nanos().saturating_abs();
-                units[index] = gcd(units[index], amount);
-                largest[index] = largest[index].max(amount);
+                if amount <= largest[index] {
+                    units[index] = gcd(units[index], amount);
+                }
             }
         }
         for (unit, largest) in units.iter_mut().zip(largest) {
@@ -60,20 +68,22 @@ impl Dims {
 
     /// Rounded up where it is not whole.
     pub fn demand(&self, resources: &Resources) -> Amounts {
-        self.each(resources, |nanos, unit| -(-nanos).div_euclid(unit))
+        let up = |nanos: i128, unit: i128| nanos.div_euclid(unit) + i128::from(nanos.rem_euclid(unit) > 0);
+        self.each(resources, 2 * LARGEST, up)
     }
 
     /// Rounded down where it is not whole.
     pub fn supply(&self, resources: &Resources) -> Amounts {
-        self.each(resources, i128::div_euclid)
+        self.each(resources, LARGEST, i128::div_euclid)
     }
 
-    fn each(&self, resources: &Resources, convert: impl Fn(i128, i128) -> i128) -> Amounts {
+    /// What is clamped as a demand stays above what is clamped as a supply.
+    fn each(&self, resources: &Resources, most: i128, convert: impl Fn(i128, i128) -> i128) -> Amounts {
         let pairs = self.names.iter().zip(&self.units);
         pairs
             .map(|(name, unit)| {
                 let amount = convert(resources.get(name.as_str()).nanos(), *unit);
-                i64::try_from(amount.clamp(-LARGEST, LARGEST)).unwrap_or(i64::MAX)
+                i64::try_from(amount.clamp(-LARGEST, most)).unwrap_or(i64::MAX)
             })
             .collect()
     }
@@ -125,7 +135,7 @@ mod tests {
             [resources("cpu=250m memory=512Mi"), resources("cpu=100m memory=0")],
             [resources("cpu=4 memory=16Gi gpu=1")],
         );
-        let dims = Dims::new(pods.iter(), node.iter());
+        let dims = Dims::new(pods.iter(), node.iter(), std::iter::empty());
         assert_eq!(dims.names().iter().map(ToString::to_string).collect::<Vec<_>>(), ["cpu", "memory"]);
         assert_eq!(dims.demand(&pods[0]).as_slice(), [5, 1]);
         assert_eq!(dims.supply(&node[0]).as_slice(), [80, 32]);
@@ -135,16 +145,24 @@ mod tests {
     #[test]
     fn what_no_integer_holds_is_rounded_to_the_safe_side() {
         let (pods, node) = ([resources("cpu=1n memory=7")], [resources("cpu=100G memory=1")]);
-        let dims = Dims::new(pods.iter(), node.iter());
+        let dims = Dims::new(pods.iter(), node.iter(), std::iter::empty());
         assert_eq!(dims.demand(&pods[0])[0], 1);
         assert!(dims.supply(&node[0])[0] > 0);
         assert!(fits(&dims.demand(&pods[0])[..1], &dims.supply(&node[0])[..1]));
     }
 
     #[test]
+    fn who_asks_for_more_than_there_is_does_not_coarsen_the_units() {
+        let (pods, node) = ([resources("cpu=1E"), resources("cpu=100m")], [resources("cpu=4")]);
+        let dims = Dims::new(pods.iter(), node.iter(), std::iter::empty());
+        assert_eq!((dims.demand(&pods[1])[0], dims.supply(&node[0])[0]), (1, 40));
+        assert!(!fits(&dims.demand(&pods[0]), &dims.supply(&node[0])));
+    }
+
+    #[test]
     fn an_overdrawn_supply_stays_negative() {
         let pods = [resources("cpu=300m")];
-        let dims = Dims::new(pods.iter(), std::iter::empty());
+        let dims = Dims::new(pods.iter(), std::iter::empty(), std::iter::once(&pods[0]));
         assert_eq!(dims.supply(&resources("cpu=-100m")).as_slice(), [-1]);
         assert_eq!(dims.demand(&resources("cpu=100m")).as_slice(), [1]);
     }

@@ -86,8 +86,8 @@ pub(crate) struct Look {
     pub raw_taints: Vec<Taint>,
     /// The domain along each of the topology's labels.
     pub domains: Vec<Option<usize>>,
-    /// There is a node, and not only a claim.
-    pub joined: bool,
+    /// The machine is bought, so that its domains are there, although its node may be yet to join.
+    pub bought: bool,
 }
 
 /// What is known of a machine's labels.
@@ -200,10 +200,10 @@ fn appearance(viewer: &Viewer<'_, '_>, state: &StateNode) -> Appearance {
     for taint in &mut raw {
         taint.time_added = None;
     }
-    (labels, taints, raw, state.node.is_some())
+    (labels, taints, raw, !is_superposed(state))
 }
 
-fn look(keys: &Keys, (labels, taints, raw_taints, joined): &Appearance) -> Look {
+fn look(keys: &Keys, (labels, taints, raw_taints, bought): &Appearance) -> Look {
     let domain = |key: &Key| {
         let value = labels.requirements().get(key.label.as_str()).single()?;
         key.number(value)
@@ -213,7 +213,7 @@ fn look(keys: &Keys, (labels, taints, raw_taints, joined): &Appearance) -> Look 
         labels: labels.clone(),
         taints: taints.clone(),
         raw_taints: raw_taints.clone(),
-        joined: *joined,
+        bought: *bought,
     }
 }
 

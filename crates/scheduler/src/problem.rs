@@ -73,9 +73,14 @@ impl<'a> Problem<'a> {
         let catalogs: Vec<_> = snapshot.catalogs.values().flat_map(|catalog| catalog.iter()).collect();
         let demands = entrants.iter().map(|entrant| &entrant.pod.shape.requests);
         let supplies = catalogs.iter().map(|kind| kind.allocatable());
+        let machines = snapshot.nodes.values().flat_map(|state| {
+            let node = state.node.as_ref().map(|node| &node.allocatable);
+            node.into_iter().chain(state.claim.as_ref().map(|claim| &claim.allocatable))
+        });
         let dims = Dims::new(
             demands.chain(daemons.iter().map(|daemon| &daemon.requests)),
             supplies,
+            machines,
         );
 
         let mut states = States::new(&snapshot.vocabulary);
@@ -255,8 +260,8 @@ fn keys(
     repellers.iter().for_each(|(_, term)| note(&term.topology_key));
     Keys::new(labels, |label| {
         let pools = templates.iter().map(|template| domains(template, label, states)).collect();
-        let joined = snapshot.nodes.values().filter_map(|state| state.node.as_ref());
-        let machines = joined.filter_map(|node| node.labels.get(label).cloned()).collect::<BTreeSet<_>>();
+        let bought = snapshot.nodes.values().filter(|state| !template::is_superposed(state));
+        let machines = bought.filter_map(|state| state.labels().get(label).cloned()).collect::<BTreeSet<_>>();
         (pools, machines.into_iter().collect())
     })
 }

@@ -158,7 +158,7 @@ fn a_pool_without_any_type_on_sale_is_not_asked() {
          pool elsewhere zones=nowhere
          pod web cpu=1",
         expect![[r#"
-            refuse web: pool general: its requirements leave no instance type that is on sale; pool elsewhere: its requirements leave no instance type that is on sale
+            refuse web: pool general: nodepool requirements filtered out all available instance types; pool elsewhere: nodepool requirements filtered out all available instance types
         "#]],
     );
 }
@@ -328,7 +328,7 @@ fn a_launch_keeps_as_many_types_as_the_pool_demands() {
     check(
         &with_sizes("pool general where=type:Exists::4\npod web cpu=1"),
         expect![[r#"
-            refuse web: pool general: the instance types that suit do not offer 4 values of node.kubernetes.io/instance-type (there are 3)
+            refuse web: pool general: minValues requirement is not met for label(s) (label(s)=[node.kubernetes.io/instance-type]): 4 values of node.kubernetes.io/instance-type are asked for, there are 3
         "#]],
     );
     let narrow = Options {
@@ -340,8 +340,8 @@ fn a_launch_keeps_as_many_types_as_the_pool_demands() {
         narrow,
     );
     expect![[r#"
-        refuse web-1: pool general: the cheapest instance types alone do not offer 2 values of node.kubernetes.io/instance-type (there are 1)
-        refuse web-2: pool general: the cheapest instance types alone do not offer 2 values of node.kubernetes.io/instance-type (there are 1)
+        refuse web-1: pool general: among the cheapest instance types minValues requirement is not met for label(s) (label(s)=[node.kubernetes.io/instance-type]): 2 values of node.kubernetes.io/instance-type are asked for, there are 1
+        refuse web-2: pool general: among the cheapest instance types minValues requirement is not met for label(s) (label(s)=[node.kubernetes.io/instance-type]): 2 values of node.kubernetes.io/instance-type are asked for, there are 1
     "#]].assert_eq(&plan.to_string());
 }
 

@@ -254,7 +254,7 @@ fn requirements_of_a_pool_that_leave_nothing_refuse_every_pod() {
         let plan = plan_of(&format!("catalog standard\npool default {pool}\npod web cpu=10m count=2"));
         assert_eq!(plan.refusals.len(), 2, "{plan}");
         let text = plan.refusals.values().next().unwrap().to_string();
-        assert_eq!(text, "pool default: its requirements leave no instance type that is on sale", "{pool}");
+        assert_eq!(text, "pool default: nodepool requirements filtered out all available instance types", "{pool}");
     }
 }
 

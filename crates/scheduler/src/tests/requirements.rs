@@ -135,7 +135,7 @@ fn what_pods_may_not_ask_for_is_refused_at_once() {
         ),
         expect![[r#"
             place n1  <- fine
-            refuse device: resource claim gpu needs dynamic resource allocation, which --ignore-dra-requests switches off
+            refuse device: pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter, unless it runs with --ignore-dra-requests=false
             refuse not-there: label "kubernetes.io/hostname" is restricted: pods cannot choose nodes by it
             refuse opts-out: the pod asks for a node that is in no node pool
             refuse pinned: label "kubernetes.io/hostname" is restricted: pods cannot choose nodes by it

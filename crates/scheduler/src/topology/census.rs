@@ -83,11 +83,11 @@ impl Census<'_> {
         &self.admitted[filter]
     }
 
-    /// For each label the domains of joined machines, of all or of certain looks.
+    /// For each label the domains of machines that are bought, of all or of certain looks.
     fn domains(&self, keys: &super::Keys, looks: Option<&Bits>) -> Vec<Bits> {
         let mut domains = vec![Bits::default(); keys.len()];
         let seen = self.machines.looks.iter().enumerate();
-        for (_, look) in seen.filter(|(index, look)| look.joined && looks.is_none_or(|looks| looks.contains(*index))) {
+        for (_, look) in seen.filter(|(index, look)| look.bought && looks.is_none_or(|looks| looks.contains(*index))) {
             for (key, domain) in look.domains.iter().enumerate() {
                 if let Some(domain) = domain {
                     domains[key].insert(*domain);

@@ -100,7 +100,9 @@ pub(super) fn come_close(
         return Vec::new();
     }
     let pioneers: FxHashSet<ResidentId> = selected.iter().copied().filter(|id| carriers.contains(id)).collect();
-    let running = selected.iter().any(|id| !town.residents[*id].planned);
+    // On a machine without the label nobody is anywhere.
+    let somewhere = |id: &&ResidentId| axis.homes[town.residents[**id].site].is_some();
+    let running = selected.iter().filter(somewhere).any(|id| !town.residents[*id].planned);
     let mut started = usize::from(!pioneers.is_empty() && !running);
     let homes: BTreeSet<Domain> = selected.iter().filter_map(|id| axis.homes[town.residents[*id].site]).collect();
     let mut orphans: Vec<(Option<Domain>, Vec<ResidentId>)> = domains.into_iter().collect();

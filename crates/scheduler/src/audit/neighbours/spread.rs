@@ -47,7 +47,7 @@ pub(super) fn check<'a>(
     let scope = scope(rule);
     let taking_part = scopes.taking_part.entry(scope.clone()).or_insert_with(|| taking_part(town, &scope));
     let home = |site: usize| axis.homes[site].filter(|_| taking_part[site]);
-    let eligible: BTreeSet<Domain> = (0..town.sites.len()).filter_map(home).collect();
+    let eligible: BTreeSet<Domain> = (0..town.sites.len()).filter(|site| town.is_certain(*site)).filter_map(home).collect();
 
     let carriers: BTreeSet<ResidentId> = owners.iter().copied().collect();
     let mut counts: FxHashMap<Domain, Count> = FxHashMap::default();

@@ -130,6 +130,15 @@ impl<'a> Town<'a> {
         }
     }
 
+    /// Whether a machine will be there for certain. What was ordered and not launched yet may come to nothing, so that
+    /// nobody has to reckon with its domains.
+    pub fn is_certain(&self, site: SiteId) -> bool {
+        match self.sites[site] {
+            Site::Launch(..) => true,
+            Site::Machine(machine) => !ledger::is_unlaunched(machine),
+        }
+    }
+
     /// Taints of a machine as they are, for rules that look at them.
     pub fn taints(&self, site: SiteId) -> &'a [Taint] {
         match self.sites[site] {
