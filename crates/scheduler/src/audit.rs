@@ -106,7 +106,9 @@ impl<'a> Audit<'a> {
         let mut taken = taken.to_vec();
         for pod in wanting {
             let ports = &pod.shape.host_ports;
-            let clashes = ports.iter().any(|port| taken.iter().any(|other| port.conflicts_with(other)));
+            let clashes = ports
+                .iter()
+                .any(|port| taken.iter().any(|other| port.conflicts_with(other)));
             self.check(!clashes, || Violation::PortTaken {
                 place: place.clone(),
                 pod: pod.key.clone(),
@@ -139,7 +141,11 @@ fn hard(taints: &[Taint]) -> impl Iterator<Item = &Taint> {
 /// would read as a demand for absence.
 fn is_content(pod: &Pod, mut met: impl FnMut(&Requirements) -> bool) -> bool {
     let shape = &pod.shape;
-    let mut all = |demands: &[Requirement]| demands.iter().all(|demand| met(&std::iter::once(demand.clone()).collect()));
+    let mut all = |demands: &[Requirement]| {
+        demands
+            .iter()
+            .all(|demand| met(&std::iter::once(demand.clone()).collect()))
+    };
     let terms = &shape.affinity.required_nodes;
     all(&shape.node_selector) && (terms.is_empty() || terms.iter().any(|term| all(&term.requirements)))
 }

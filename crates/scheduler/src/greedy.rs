@@ -8,7 +8,7 @@ mod choose;
 
 use std::collections::BTreeMap;
 
-use model::{Requirements, taint};
+use model::{Requirements, requirements::AllowUndefined, taint};
 use rustc_hash::FxHashMap;
 
 pub(crate) use self::choose::Domains;
@@ -19,8 +19,9 @@ use crate::{
     open::{Admission, Open, Rejection, Seat},
     problem::Problem,
     rules::ports_clash,
-    states::{Demand, State},
-    topology::{Answer, Axis, GroupId, Rule},
+    states::{Demand, State, States},
+    template::Template,
+    topology::{Answer, Axis, Filter, GroupId, Rule},
 };
 
 /// A problem in the course of being solved.
@@ -39,8 +40,8 @@ pub(crate) struct Greedy<'a> {
     first_host: usize,
     placed: usize,
     domains: Domains,
-    /// Whether planned machines of a state take part in a spread.
-    taking_part: FxHashMap<(GroupId, usize, State), bool>,
+    /// Which rows of planned machines in a state take part in a spread.
+    taking_part: FxHashMap<(GroupId, usize, State), Bits>,
     /// Which looks of machines meet a demand.
     looks: Vec<Option<Bits>>,
 }
@@ -292,7 +293,7 @@ impl<'a> Greedy<'a> {
         for number in class.ties.counted.iter().chain(&chosen.carried.repels) {
             let group = &mut self.problem.topology.groups[*number];
             let filter = group.identity.filter.as_ref();
-            if filter.is_some_and(|filter| !filter.admits(&look.taints, look.labels.requirements())) {
+            if filter.is_some_and(|filter| !filter.admits_look(self.problem.snapshot, look)) {
                 continue;
             }
             match group.identity.axis {
@@ -476,22 +477,24 @@ impl<'a> Greedy<'a> {
             }
         }
         self.queue.entry(count + 1).or_default().insert(index);
-        let (template, state) = (open.template, open.state);
         let counted: Vec<GroupId> = class.ties.counted.iter().chain(&chosen.carried.repels).copied().collect();
         for group in counted {
-            self.count(group, template, state, self.first_host + index);
+            self.count(group, index);
         }
     }
 
-    fn count(&mut self, number: GroupId, template: usize, state: State, host: usize) {
+    fn count(&mut self, number: GroupId, index: usize) {
+        let (template, state) = (self.opens[index].template, self.opens[index].state);
+        let host = self.first_host + index;
         let problem = &mut self.problem;
         let group = &mut problem.topology.groups[number];
         if let Some(filter) = group.identity.filter.as_ref().filter(|filter| !filter.admits_all()) {
-            let takes_part = *self.taking_part.entry((number, template, state)).or_insert_with(|| {
-                let taints = &problem.templates[template].pool.template.taints;
-                filter.admits(taints, problem.states.of_state(state))
-            });
-            if !takes_part {
+            let taking_part = self
+                .taking_part
+                .entry((number, template, state))
+                .or_insert_with(|| taking_part(filter, &mut problem.templates[template], &mut problem.states, state));
+            // A machine that may still turn out to be of another kind cannot be relied on.
+            if self.opens[index].rows.and(taking_part) != self.opens[index].rows {
                 return;
             }
         }
@@ -509,4 +512,24 @@ impl<'a> Greedy<'a> {
             }
         }
     }
+}
+
+/// What a planned machine has to become to take part in a spread.
+fn taking_part(filter: &Filter, template: &mut Template<'_>, states: &mut States<'_>, state: State) -> Bits {
+    let mut rows = Bits::default();
+    if !filter.tolerates(&template.pool.template.taints) {
+        return rows;
+    }
+    let anyone = Requirements::default();
+    let ways = if filter.alternatives.is_empty() { std::slice::from_ref(&anyone) } else { &filter.alternatives };
+    for way in ways {
+        if !states.of_state(state).is_compatible(way, AllowUndefined::Nothing) {
+            continue;
+        }
+        let demand = states.demand(way.clone());
+        if let Some(narrowed) = states.narrow(state, demand) {
+            rows.unite_with(&template.market.view(states, narrowed).rows);
+        }
+    }
+    rows
 }

@@ -69,7 +69,17 @@ pub(crate) fn extend(snapshot: &mut Snapshot, text: &str) -> Vec<PodKey> {
         .map(Line::new)
         .collect();
     let known = [
-        "catalog", "type", "pool", "node", "claim", "daemon", "pod", "namespace", "class", "volume", "pvc",
+        "catalog",
+        "type",
+        "pool",
+        "node",
+        "claim",
+        "daemon",
+        "pod",
+        "namespace",
+        "class",
+        "volume",
+        "pvc",
     ];
     for line in &lines {
         assert!(known.contains(&line.kind), "{} is not a kind of line", line.kind);
@@ -79,13 +89,23 @@ pub(crate) fn extend(snapshot: &mut Snapshot, text: &str) -> Vec<PodKey> {
         .into_iter()
         .flat_map(|line| catalogs::named(line.name))
         .map(|kind| (None, Arc::new(kind)))
-        .chain(of("type").into_iter().map(|line| (line.get("only"), Arc::new(instance_type(line)))))
+        .chain(
+            of("type")
+                .into_iter()
+                .map(|line| (line.get("only"), Arc::new(instance_type(line)))),
+        )
         .collect();
-    speak(snapshot, of("type").into_iter().flat_map(|line| line.labels().into_keys()), &types);
+    speak(
+        snapshot,
+        of("type").into_iter().flat_map(|line| line.labels().into_keys()),
+        &types,
+    );
     let earlier = snapshot.catalogs.values().next().cloned();
     for line in of("pool") {
         let pool = pool(line);
-        let offered = types.iter().filter(|(only, _)| only.is_none_or(|only| *only == *line.name));
+        let offered = types
+            .iter()
+            .filter(|(only, _)| only.is_none_or(|only| *only == *line.name));
         let offered: Arc<[Arc<InstanceType>]> = offered.map(|(_, kind)| kind.clone()).collect();
         let catalog = earlier.clone().filter(|_| types.is_empty()).unwrap_or(offered);
         if !line.has("nocatalog") {
@@ -101,8 +121,10 @@ pub(crate) fn extend(snapshot: &mut Snapshot, text: &str) -> Vec<PodKey> {
     }
     for line in of("node").into_iter().chain(of("claim")) {
         snapshot.put_node(Arc::new(machines::machine(line, snapshot)));
-        let limits: std::collections::BTreeMap<Arc<str>, u32> =
-            line.map("attach").map(|(driver, most)| (driver.into(), most.parse().unwrap())).collect();
+        let limits: std::collections::BTreeMap<Arc<str>, u32> = line
+            .map("attach")
+            .map(|(driver, most)| (driver.into(), most.parse().unwrap()))
+            .collect();
         if !limits.is_empty() {
             snapshot.attach_limits.insert(line.name.into(), Arc::new(limits));
         }
@@ -130,11 +152,7 @@ pub(crate) fn extend(snapshot: &mut Snapshot, text: &str) -> Vec<PodKey> {
 }
 
 /// What types say of themselves is the provider's vocabulary.
-fn speak(
-    snapshot: &mut Snapshot,
-    labels: impl Iterator<Item = LabelKey>,
-    types: &[(Option<&str>, Arc<InstanceType>)],
-) {
+fn speak(snapshot: &mut Snapshot, labels: impl Iterator<Item = LabelKey>, types: &[(Option<&str>, Arc<InstanceType>)]) {
     let vocabulary = Arc::make_mut(&mut snapshot.vocabulary);
     vocabulary.well_known.extend(labels);
     for (_, kind) in types {
@@ -307,7 +325,10 @@ fn instance_type(line: &Line<'_>) -> InstanceType {
         .flat_map(|zone| sold.iter().map(|capacity| offering(zone, capacity)))
         .collect();
     for text in line.all("override") {
-        let (place, changed) = text.split_once('/').and_then(|(zone, rest)| Some((zone, rest.split_once('/')?))).unwrap();
+        let (place, changed) = text
+            .split_once('/')
+            .and_then(|(zone, rest)| Some((zone, rest.split_once('/')?)))
+            .unwrap();
         let (resource, amount) = changed.1.split_once('=').unwrap();
         let here = |offering: &&mut Offering| offering.zone == *place && offering.capacity_type.as_str() == changed.0;
         for offering in offerings.iter_mut().filter(here) {
@@ -349,13 +370,20 @@ fn reservation(text: &str, price: f64) -> Offering {
     let mut parts = text.split('/');
     let mut part = || parts.next().unwrap_or_else(|| panic!("{text} is not a reservation"));
     let (id, zone, count) = (part(), part(), part());
-    let labels = [(vocabulary::ZONE, zone), (vocabulary::CAPACITY_TYPE, "reserved"), (RESERVATION, id)];
+    let labels = [
+        (vocabulary::ZONE, zone),
+        (vocabulary::CAPACITY_TYPE, "reserved"),
+        (RESERVATION, id),
+    ];
     Offering {
         capacity_type: CapacityType::Reserved,
         zone: zone.into(),
         price: price / 1e7,
         available: true,
-        requirements: labels.into_iter().map(|(key, value)| Requirement::one_of(key, [value])).collect(),
+        requirements: labels
+            .into_iter()
+            .map(|(key, value)| Requirement::one_of(key, [value]))
+            .collect(),
         reservation_capacity: Some(count.parse().unwrap()),
         capacity_override: None,
         overhead_override: None,

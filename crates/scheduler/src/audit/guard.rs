@@ -113,8 +113,15 @@ fn without(snapshot: &Snapshot, plan: Plan, broken: &[Violation]) -> Plan {
             }
             // The last ones to come are the first to go.
             Violation::OverLimit { pool, excess, .. } => {
-                let ours = plan.launches.iter().enumerate().rev().filter(|(_, launch)| launch.pool == *pool);
-                condemned.launches.extend(ours.take(*excess).map(|(index, _)| (index, violation)));
+                let ours = plan
+                    .launches
+                    .iter()
+                    .enumerate()
+                    .rev()
+                    .filter(|(_, launch)| launch.pool == *pool);
+                condemned
+                    .launches
+                    .extend(ours.take(*excess).map(|(index, _)| (index, violation)));
             }
             Violation::Overbooked { id, promised, most } => {
                 let key = snapshot.vocabulary.reservation_id.as_ref();
@@ -123,7 +130,9 @@ fn without(snapshot: &Snapshot, plan: Plan, broken: &[Violation]) -> Plan {
                     launches::is_reserved(launch) && ids.is_some_and(|ids| ids.has(id.as_str()))
                 });
                 let excess = promised.saturating_sub(*most as usize);
-                condemned.launches.extend(holders.take(excess).map(|(index, _)| (index, violation)));
+                condemned
+                    .launches
+                    .extend(holders.take(excess).map(|(index, _)| (index, violation)));
             }
         }
     }
@@ -133,8 +142,15 @@ fn without(snapshot: &Snapshot, plan: Plan, broken: &[Violation]) -> Plan {
 /// Where each pod is, more than one place where the plan is confused.
 fn places(plan: &Plan) -> BTreeMap<PodKey, Vec<Place>> {
     let mut places: BTreeMap<PodKey, Vec<Place>> = BTreeMap::new();
-    let launched = plan.launches.iter().enumerate().map(|(index, launch)| (Place::Launch(index), &launch.pods));
-    let placed = plan.placements.iter().map(|placement| (Place::Node(placement.node.clone()), &placement.pods));
+    let launched = plan
+        .launches
+        .iter()
+        .enumerate()
+        .map(|(index, launch)| (Place::Launch(index), &launch.pods));
+    let placed = plan
+        .placements
+        .iter()
+        .map(|placement| (Place::Node(placement.node.clone()), &placement.pods));
     for (place, pods) in launched.chain(placed) {
         for pod in pods {
             places.entry(pod.clone()).or_default().push(place.clone());
@@ -157,13 +173,15 @@ fn carry_out(plan: Plan, condemned: &Condemned<'_>) -> Plan {
     }
     for mut placement in plan.placements {
         let whole = condemned.nodes.get(&placement.node).copied();
-        placement.pods.retain(|pod| match whole.or_else(|| condemned.pods.get(pod).copied()) {
-            Some(violation) => {
-                homeless.push((pod.clone(), violation));
-                false
-            }
-            None => true,
-        });
+        placement
+            .pods
+            .retain(|pod| match whole.or_else(|| condemned.pods.get(pod).copied()) {
+                Some(violation) => {
+                    homeless.push((pod.clone(), violation));
+                    false
+                }
+                None => true,
+            });
         if !placement.pods.is_empty() {
             kept.placements.push(placement);
         }

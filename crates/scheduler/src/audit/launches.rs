@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use model::{CapacityType, LabelValue, Pod, Pool, Requirements, Resources, vocabulary};
 
-use self::shop::{Listing, Shop};
 pub(super) use self::shop::values_of;
+use self::shop::{Listing, Shop};
 use super::{Audit, Place, Violation, by_shape, is_content, requests, storage};
 use crate::plan::{Launch, Plan};
 
@@ -94,7 +94,12 @@ impl<'a> Audit<'a> {
         self.broken.extend(listing.unsold.iter().map(|name| not_for_sale(name)));
         // The claim's own list may not admit more than what was checked.
         let admitted = launch.requirements.get(vocabulary::INSTANCE_TYPE).listed();
-        let same = admitted.is_none_or(|admitted| admitted.iter().map(LabelValue::as_str).eq(listing.sorted.iter().copied()));
+        let same = admitted.is_none_or(|admitted| {
+            admitted
+                .iter()
+                .map(LabelValue::as_str)
+                .eq(listing.sorted.iter().copied())
+        });
         if let (false, Some(first)) = (same, launch.instance_types.first()) {
             self.broken.push(not_for_sale(first));
         }
@@ -102,7 +107,9 @@ impl<'a> Audit<'a> {
         for ports in &listing.daemon_ports {
             let clash = pods.iter().find(|pod| {
                 let wanted = &pod.shape.host_ports;
-                wanted.iter().any(|port| ports.iter().any(|other| port.conflicts_with(other)))
+                wanted
+                    .iter()
+                    .any(|port| ports.iter().any(|other| port.conflicts_with(other)))
             });
             if let Some(pod) = clash {
                 self.broken.push(Violation::PortTaken {
@@ -129,7 +136,10 @@ impl<'a> Audit<'a> {
     /// What would be bought is on the list and on sale; a reservation only for those who have a place in it.
     fn choice(&mut self, index: usize, launch: &Launch, listing: &Listing<'_>) {
         let choice = &launch.choice;
-        let goods = listing.goods.iter().find(|goods| goods.kind.name == choice.instance_type);
+        let goods = listing
+            .goods
+            .iter()
+            .find(|goods| goods.kind.name == choice.instance_type);
         let offered = goods.is_some_and(|goods| {
             goods.kind.offerings_within(&launch.requirements).any(|offering| {
                 offering.zone == choice.zone
@@ -163,7 +173,9 @@ impl<'a> Audit<'a> {
 /// Whether the machine has to be one of a reservation.
 pub(super) fn is_reserved(launch: &Launch) -> bool {
     let capacity = launch.requirements.get(vocabulary::CAPACITY_TYPE);
-    capacity.single().is_some_and(|only| *only == CapacityType::Reserved.as_str())
+    capacity
+        .single()
+        .is_some_and(|only| *only == CapacityType::Reserved.as_str())
 }
 
 /// What each of several machines has for pods at least.

@@ -27,7 +27,12 @@ impl<'a> Kinds<'a> {
 
     pub fn get(&mut self, pool: &PoolName, name: &InstanceTypeName) -> Option<&'a InstanceType> {
         if !self.by_pool.contains_key(pool) {
-            let catalog = self.snapshot.catalogs.get(pool).into_iter().flat_map(|catalog| catalog.iter());
+            let catalog = self
+                .snapshot
+                .catalogs
+                .get(pool)
+                .into_iter()
+                .flat_map(|catalog| catalog.iter());
             let kinds = catalog.map(|kind| (kind.name.as_str(), kind.as_ref())).collect();
             self.by_pool.insert(pool.clone(), kinds);
         }
@@ -45,7 +50,11 @@ pub(super) fn possible<'a>(snapshot: &'a Snapshot, machine: &StateNode) -> Vec<&
     let (Some(claim), Some(pool)) = (&machine.claim, machine.pool()) else {
         return Vec::new();
     };
-    let catalog = snapshot.catalogs.get(&pool).into_iter().flat_map(|catalog| catalog.iter());
+    let catalog = snapshot
+        .catalogs
+        .get(&pool)
+        .into_iter()
+        .flat_map(|catalog| catalog.iter());
     catalog
         .map(AsRef::as_ref)
         .filter(|kind: &&InstanceType| {
@@ -63,14 +72,22 @@ pub(super) fn limits(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     // Launches that list the same types are as large as each other.
     let mut known: FxHashMap<(&PoolName, *const InstanceTypeName), Resources> = FxHashMap::default();
     for launch in &plan.launches {
-        let limited = snapshot.pools.get(&launch.pool).is_some_and(|pool| !pool.limits.is_empty());
+        let limited = snapshot
+            .pools
+            .get(&launch.pool)
+            .is_some_and(|pool| !pool.limits.is_empty());
         if !limited {
             continue;
         }
-        let worst = known.entry((&launch.pool, launch.instance_types.as_ptr())).or_insert_with(|| {
-            let kinds = launch.instance_types.iter().filter_map(|name| kinds.get(&launch.pool, name));
-            largest(kinds).with(ResourceName::NODES, Quantity::from_int(1))
-        });
+        let worst = known
+            .entry((&launch.pool, launch.instance_types.as_ptr()))
+            .or_insert_with(|| {
+                let kinds = launch
+                    .instance_types
+                    .iter()
+                    .filter_map(|name| kinds.get(&launch.pool, name));
+                largest(kinds).with(ResourceName::NODES, Quantity::from_int(1))
+            });
         added.entry(&launch.pool).or_default().push(worst.clone());
     }
     let mut broken = Vec::new();

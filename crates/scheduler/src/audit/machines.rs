@@ -80,7 +80,8 @@ fn taken_ports(snapshot: &Snapshot, machine: &StateNode, staying: &[&Pod], taint
     let mut taken: Vec<HostPort> = staying.iter().flat_map(|pod| pod.shape.host_ports.clone()).collect();
     let there: Vec<&Pod> = staying.iter().copied().filter(|pod| pod.is_daemon()).collect();
     let arrived = |daemon: &PodShape| there.iter().any(|pod| pod.shape.host_ports == daemon.host_ports);
-    let awaited = expected(snapshot, machine, taints).filter(|daemon| !daemon.host_ports.is_empty() && !arrived(daemon));
+    let awaited =
+        expected(snapshot, machine, taints).filter(|daemon| !daemon.host_ports.is_empty() && !arrived(daemon));
     let awaited: Vec<HostPort> = awaited.flat_map(|daemon| daemon.host_ports.clone()).collect();
     taken.extend(awaited);
     taken

@@ -95,8 +95,18 @@ impl<'a> Rules<'a> {
             let carried = known.entry(key).or_insert_with(|| {
                 let required = shape.spreads.iter().filter(|spread| spread.required);
                 Carried {
-                    apart: numbers(&shape.affinity.required_anti, &pod.key.namespace, &mut apart, &mut rules.apart),
-                    near: numbers(&shape.affinity.required_pods, &pod.key.namespace, &mut near, &mut rules.near),
+                    apart: numbers(
+                        &shape.affinity.required_anti,
+                        &pod.key.namespace,
+                        &mut apart,
+                        &mut rules.apart,
+                    ),
+                    near: numbers(
+                        &shape.affinity.required_pods,
+                        &pod.key.namespace,
+                        &mut near,
+                        &mut rules.near,
+                    ),
                     spreads: required
                         .map(|spread| number(spread_rule(pod, spread), &mut spreads, &mut rules.spreads))
                         .collect(),
@@ -131,7 +141,10 @@ fn numbers<'a>(
     known: &mut FxHashMap<TermRule<'a>, usize>,
     rules: &mut Vec<(TermRule<'a>, Vec<ResidentId>)>,
 ) -> Vec<usize> {
-    let mut all: Vec<usize> = terms.iter().map(|term| number((term, namespace), known, rules)).collect();
+    let mut all: Vec<usize> = terms
+        .iter()
+        .map(|term| number((term, namespace), known, rules))
+        .collect();
     all.sort_unstable();
     all.dedup();
     all

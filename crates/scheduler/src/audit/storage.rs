@@ -50,7 +50,9 @@ pub(super) fn attachments(snapshot: &Snapshot, machine: &StateNode, pods: &[&Pod
     let added = attached(snapshot, pods.iter().copied());
     let mut broken = Vec::new();
     for (driver, most) in limits.iter() {
-        let (Some(added), none) = (added.get(driver), BTreeSet::new()) else { continue };
+        let (Some(added), none) = (added.get(driver), BTreeSet::new()) else {
+            continue;
+        };
         let before = before.get(driver).unwrap_or(&none);
         let wanted = before.union(added).count();
         if wanted > before.len() && wanted > *most as usize {
@@ -81,7 +83,11 @@ fn claims_of(pod: &Pod) -> BTreeSet<PodKey> {
         PodVolume::Claim(name) => name.clone(),
         PodVolume::Ephemeral { volume, .. } => format!("{}-{volume}", pod.key.name),
     };
-    let keys = pod.shape.volumes.iter().map(|volume| PodKey::new(&pod.key.namespace, &name(volume)));
+    let keys = pod
+        .shape
+        .volumes
+        .iter()
+        .map(|volume| PodKey::new(&pod.key.namespace, &name(volume)));
     keys.collect()
 }
 
@@ -107,11 +113,18 @@ fn places(snapshot: &Snapshot, key: &PodKey) -> Option<Vec<Requirements>> {
         return None;
     }
     if let Some(name) = &claim.volume {
-        let volume = snapshot.volumes.get(name).filter(|volume| !volume.deleting && claim.bind_completed)?;
+        let volume = snapshot
+            .volumes
+            .get(name)
+            .filter(|volume| !volume.deleting && claim.bind_completed)?;
         // The data of a machine's own disk goes with the machine, so that its pod starts over wherever it is put.
         let counts = |demand: &&Requirement| !volume.machine_bound || demand.key != vocabulary::HOSTNAME;
         let terms = volume.node_terms.iter().filter(|term| !term.is_empty());
-        return Some(terms.map(|term| term.iter().filter(counts).cloned().collect()).collect());
+        return Some(
+            terms
+                .map(|term| term.iter().filter(counts).cloned().collect())
+                .collect(),
+        );
     }
     let class = match &claim.storage_class {
         Some(name) => snapshot.storage_classes.get(name),

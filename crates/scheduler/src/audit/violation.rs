@@ -80,11 +80,7 @@ pub enum Violation {
         excess: usize,
     },
     #[error("reservation {id} holds {most} machines and is promised to {promised}")]
-    Overbooked {
-        id: LabelValue,
-        promised: usize,
-        most: u32,
-    },
+    Overbooked { id: LabelValue, promised: usize, most: u32 },
     #[error("pod {pod} on {place} keeps away from pod {other} over {key}, and both may be in one domain")]
     TooNear {
         place: Place,

@@ -55,10 +55,13 @@ impl<'a> Kind<'a> {
             zone: (*zone).into(),
             price,
             available: true,
-            requirements: [(vocabulary::ZONE, *zone), (vocabulary::CAPACITY_TYPE, capacity_type.as_str())]
-                .into_iter()
-                .map(|(key, value)| Requirement::one_of(key, [value]))
-                .collect(),
+            requirements: [
+                (vocabulary::ZONE, *zone),
+                (vocabulary::CAPACITY_TYPE, capacity_type.as_str()),
+            ]
+            .into_iter()
+            .map(|(key, value)| Requirement::one_of(key, [value]))
+            .collect(),
             reservation_capacity: None,
             capacity_override: None,
             overhead_override: None,
@@ -70,7 +73,10 @@ impl<'a> Kind<'a> {
             Requirement::one_of(vocabulary::ARCH, [self.arch]),
             Requirement::one_of(vocabulary::OS, self.systems),
             Requirement::one_of(vocabulary::ZONE, self.sold.iter().map(|(_, zone)| *zone)),
-            Requirement::one_of(vocabulary::CAPACITY_TYPE, self.sold.iter().map(|(sold, _)| sold.as_str())),
+            Requirement::one_of(
+                vocabulary::CAPACITY_TYPE,
+                self.sold.iter().map(|(sold, _)| sold.as_str()),
+            ),
             Requirement::one_of(SIZE, [if large { "large" } else { "small" }]),
             Requirement::one_of(SPECIAL, large.then_some("optional")),
             Requirement::one_of(INTEGER, [cpus.as_str()]),

@@ -9,8 +9,8 @@ use jiff::SignedDuration;
 use model::{
     Pod, PodKey, Quantity, Requirement, ResourceName, Toleration,
     pod::{
-        Affinity, DoNotDisrupt, HostPort, LabelSelector, NodeTerm, PodClaim, PodClaimSource, PodOwner, PodPhase, PodShape, PodTerm,
-        PodVolume, TopologySpread,
+        Affinity, DoNotDisrupt, HostPort, LabelSelector, NodeTerm, PodClaim, PodClaimSource, PodOwner, PodPhase,
+        PodShape, PodTerm, PodVolume, TopologySpread,
     },
     requirement::Values,
 };
@@ -44,7 +44,11 @@ pub(super) fn shape(line: &Line<'_>) -> PodShape {
         spreads: line.all("spread").map(spread).collect(),
         tolerations: line.list("tolerates").into_iter().map(toleration).collect(),
         host_ports: line.list("port").into_iter().map(port).collect(),
-        volumes: line.words.iter().filter_map(|(word, name)| volume(word, name)).collect(),
+        volumes: line
+            .words
+            .iter()
+            .filter_map(|(word, name)| volume(word, name))
+            .collect(),
         priority: 0,
         priority_class: None,
         scheduler_name: "default-scheduler".into(),
@@ -92,7 +96,8 @@ fn weighed(text: &str) -> (i32, &str) {
 fn selector<'t>(options: &[&'t str]) -> (Option<LabelSelector>, Vec<&'t str>) {
     let (labels, rest): (Vec<&str>, Vec<&str>) = options.iter().partition(|option| option.contains('='));
     let wanted = labels.iter().filter_map(|label| label.split_once('='));
-    let requirements = wanted.map(|(key, value)| Requirement::of(key, Values::Only(value.split('|').map(Into::into).collect())));
+    let requirements =
+        wanted.map(|(key, value)| Requirement::of(key, Values::Only(value.split('|').map(Into::into).collect())));
     let selector = LabelSelector {
         requirements: requirements.collect(),
     };
@@ -117,9 +122,15 @@ fn pod_term(text: &str) -> PodTerm {
         weight,
     };
     for option in rest {
-        let namespaces = option.strip_prefix("in-").unwrap_or_else(|| panic!("{option} of {text} means nothing"));
+        let namespaces = option
+            .strip_prefix("in-")
+            .unwrap_or_else(|| panic!("{option} of {text} means nothing"));
         match namespaces.split_once('~') {
-            _ if namespaces == "any" => term.namespace_selector = Some(LabelSelector { requirements: Vec::new() }),
+            _ if namespaces == "any" => {
+                term.namespace_selector = Some(LabelSelector {
+                    requirements: Vec::new(),
+                })
+            }
             Some((key, value)) => {
                 let requirements = vec![Requirement::of(key, Values::Only([value.into()].into()))];
                 term.namespace_selector = Some(LabelSelector { requirements });
@@ -177,7 +188,9 @@ fn volume(word: &str, name: &str) -> Option<PodVolume> {
 
 /// `protected`, or `protected-for` some time from the start.
 fn protection(line: &Line<'_>) -> Option<DoNotDisrupt> {
-    let time = line.get("protected-for").map(|time| DoNotDisrupt::For(time.parse().unwrap()));
+    let time = line
+        .get("protected-for")
+        .map(|time| DoNotDisrupt::For(time.parse().unwrap()));
     time.or_else(|| line.has("protected").then_some(DoNotDisrupt::Always))
 }
 

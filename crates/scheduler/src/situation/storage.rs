@@ -54,5 +54,7 @@ pub(super) fn read(line: &Line<'_>, snapshot: &mut Snapshot) {
 
 /// Alternatives, each with all of its expressions.
 fn terms(line: &Line<'_>) -> Vec<Vec<Requirement>> {
-    line.all("at").map(|term| term.split('&').map(requirement).collect()).collect()
+    line.all("at")
+        .map(|term| term.split('&').map(requirement).collect())
+        .collect()
 }

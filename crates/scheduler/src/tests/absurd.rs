@@ -23,7 +23,13 @@ fn types_without_capacity_hold_nobody() {
 fn an_empty_catalogue_refuses_everybody() {
     let mut story = Story::new("catalog standard\npool general");
     story.snapshot.catalogs.insert("general".into(), Arc::new([]));
-    assert_eq!(story.plan("pod web cpu=1 spread=zone near=host apart=zone").refusals.len(), 1);
+    assert_eq!(
+        story
+            .plan("pod web cpu=1 spread=zone near=host apart=zone")
+            .refusals
+            .len(),
+        1
+    );
     story.snapshot.catalogs.clear();
     assert_eq!(story.plan("pod more cpu=1").refusals.len(), 1);
 }
@@ -54,7 +60,9 @@ fn negative_quantities_make_no_room() {
     );
     let key = PodKey::new("default", "negative");
     let mut pod = (*snapshot.pods[&key]).clone();
-    Arc::make_mut(&mut pod.shape).requests.set("cpu".into(), Quantity::from_int(-8));
+    Arc::make_mut(&mut pod.shape)
+        .requests
+        .set("cpu".into(), Quantity::from_int(-8));
     snapshot.put_pod(Arc::new(pod));
     let plan = solve(&snapshot, &round);
     let mut named: Vec<_> = plan.placed().chain(plan.refusals.keys()).cloned().collect();
@@ -67,9 +75,19 @@ fn negative_quantities_make_no_room() {
 fn negative_capacity_holds_nobody() {
     let mut story = Story::new("catalog standard\npool general");
     let kinds = story.snapshot.catalogs["general"].iter().map(|kind| {
-        let capacity: Resources = kind.capacity.iter().map(|(name, _)| (name.clone(), Quantity::from_int(-4))).collect();
+        let capacity: Resources = kind
+            .capacity
+            .iter()
+            .map(|(name, _)| (name.clone(), Quantity::from_int(-4)))
+            .collect();
         let (requirements, offerings) = (kind.requirements.clone(), kind.offerings.clone());
-        Arc::new(InstanceType::new(kind.name.clone(), requirements, offerings, capacity, Overhead::default()))
+        Arc::new(InstanceType::new(
+            kind.name.clone(),
+            requirements,
+            offerings,
+            capacity,
+            Overhead::default(),
+        ))
     });
     let kinds = kinds.collect();
     story.snapshot.catalogs.insert("general".into(), kinds);
@@ -80,12 +98,15 @@ fn negative_capacity_holds_nobody() {
 #[test]
 fn prices_that_are_no_prices_do_not_decide_everything() {
     let mut story = Story::new("catalog standard\npool general");
-    let kinds = story.snapshot.catalogs["general"].iter().enumerate().map(|(index, kind)| {
-        let mut kind = (**kind).clone();
-        let price = [f64::NAN, f64::INFINITY, -1.0, 0.0][index % 4];
-        kind.offerings.iter_mut().for_each(|offering| offering.price = price);
-        Arc::new(kind)
-    });
+    let kinds = story.snapshot.catalogs["general"]
+        .iter()
+        .enumerate()
+        .map(|(index, kind)| {
+            let mut kind = (**kind).clone();
+            let price = [f64::NAN, f64::INFINITY, -1.0, 0.0][index % 4];
+            kind.offerings.iter_mut().for_each(|offering| offering.price = price);
+            Arc::new(kind)
+        });
     let kinds = kinds.collect();
     story.snapshot.catalogs.insert("general".into(), kinds);
     let plan = story.plan("pod web cpu=1 count=9");
@@ -117,7 +138,11 @@ fn circles_of_affinity_come_to_an_end() {
     let mut pods = String::new();
     for number in 0..60 {
         let next = (number + 1) % 60;
-        writeln!(pods, "pod p{number} cpu=10m label:app=a{number} near=zone:app=a{next} near=host:app=a{next}").unwrap();
+        writeln!(
+            pods,
+            "pod p{number} cpu=10m label:app=a{number} near=zone:app=a{next} near=host:app=a{next}"
+        )
+        .unwrap();
     }
     let plan = plan_of(&format!("catalog fake-5\npool default\n{pods}"));
     assert_eq!(plan.refusals.len(), 60, "{plan}");

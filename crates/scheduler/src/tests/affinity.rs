@@ -38,7 +38,11 @@ fn one_architecture_and_different_hosts() {
          pod plain cpu=100m",
     ));
     assert!(plan.refusals.is_empty(), "{plan}");
-    let kinds: Vec<&str> = plan.launches.iter().map(|launch| launch.choice.instance_type.as_str()).collect();
+    let kinds: Vec<&str> = plan
+        .launches
+        .iter()
+        .map(|launch| launch.choice.instance_type.as_str())
+        .collect();
     assert_eq!(kinds, ["arm-instance-type", "arm-instance-type"], "{plan}");
 }
 
@@ -46,7 +50,10 @@ fn one_architecture_and_different_hosts() {
 #[test]
 fn a_group_that_shares_a_host_has_one_host() {
     let group = "cpu=10m label:app=web near=host:app=web";
-    assert_eq!(plan_of(&standard(&format!("pod web {group} count=3"))).launches.len(), 1);
+    assert_eq!(
+        plan_of(&standard(&format!("pod web {group} count=3"))).launches.len(),
+        1
+    );
     let mut story = Story::new(&standard(""));
     let plan = story.provision(&format!("pod web {group} count=10"));
     assert_eq!((plan.launches.len(), plan.refusals.len()), (1, 5), "{plan}");
@@ -59,9 +66,8 @@ fn a_group_that_shares_a_host_has_one_host() {
 fn a_member_counts_although_the_others_cannot_be_where_it_is() {
     let mut story = Story::new(&standard(""));
     story.provision("pod first cpu=10m label:app=web near=host:app=web select=zone:In:test-zone-1");
-    let plan = story.provision(
-        "pod web cpu=10m label:app=web near=host:app=web term=zone:In:test-zone-2|test-zone-3 count=10",
-    );
+    let plan = story
+        .provision("pod web cpu=10m label:app=web near=host:app=web term=zone:In:test-zone-2|test-zone-3 count=10");
     assert_eq!((plan.launches.len(), plan.refusals.len()), (0, 10), "{plan}");
 }
 
@@ -140,12 +146,18 @@ fn pods_that_keep_apart_get_a_node_each() {
 #[test]
 fn zones_that_are_taken_are_avoided_as_long_as_there_is_another() {
     let taken = |zones: u32| {
-        let pods = (1..=zones).map(|zone| format!("pod z{zone} cpu=2 label:app=target select=zone:In:test-zone-{zone}\n"));
-        plan_of(&standard(&format!("{}pod loner cpu=1 apart=zone:app=target", pods.collect::<String>())))
+        let pods =
+            (1..=zones).map(|zone| format!("pod z{zone} cpu=2 label:app=target select=zone:In:test-zone-{zone}\n"));
+        plan_of(&standard(&format!(
+            "{}pod loner cpu=1 apart=zone:app=target",
+            pods.collect::<String>()
+        )))
     };
     assert_eq!(taken(2).refusals.len(), 0);
     assert_eq!(taken(3).refusals.len(), 1);
-    let open = plan_of(&standard("pod target cpu=2 label:app=target\npod loner cpu=1 apart=zone:app=target"));
+    let open = plan_of(&standard(
+        "pod target cpu=2 label:app=target\npod loner cpu=1 apart=zone:app=target",
+    ));
     assert_eq!((open.launches.len(), open.refusals.len()), (2, 0), "{open}");
     assert_ne!(open.launches[0].choice.zone, open.launches[1].choice.zone, "{open}");
 }
@@ -157,7 +169,11 @@ fn architectures_can_be_kept_apart() {
         "pod target cpu=2 label:app=target term=arch:In:arm64
          pod loner cpu=1 apart=arch:app=target",
     ));
-    let kinds: Vec<&str> = plan.launches.iter().map(|launch| launch.choice.instance_type.as_str()).collect();
+    let kinds: Vec<&str> = plan
+        .launches
+        .iter()
+        .map(|launch| launch.choice.instance_type.as_str())
+        .collect();
     assert_eq!(kinds, ["arm-instance-type", "small-instance-type"], "{plan}");
 }
 
@@ -165,7 +181,8 @@ fn architectures_can_be_kept_apart() {
 #[test]
 fn whom_others_keep_away_from_stays_away_from_them() {
     let loners = |word: &str| {
-        let pods = (1..=3).map(|zone| format!("pod z{zone} cpu=2 {word}zone:app=web select=zone:In:test-zone-{zone}\n"));
+        let pods =
+            (1..=3).map(|zone| format!("pod z{zone} cpu=2 {word}zone:app=web select=zone:In:test-zone-{zone}\n"));
         pods.collect::<String>()
     };
     let web = "pod web cpu=1 label:app=web";
@@ -188,7 +205,9 @@ fn mutual_loners_take_a_zone_each_in_one_round() {
     let plan = story.provision(&format!("pod more {loner} count=3"));
     assert_eq!(plan.refusals.len(), 3, "{plan}");
 
-    let plan = plan_of(&standard("pod loner cpu=2 apart=zone:app=web\npod web cpu=1 label:app=web"));
+    let plan = plan_of(&standard(
+        "pod loner cpu=2 apart=zone:app=web\npod web cpu=1 label:app=web",
+    ));
     assert_eq!((plan.launches.len(), plan.refusals.len()), (2, 0), "{plan}");
     assert_ne!(plan.launches[0].choice.zone, plan.launches[1].choice.zone, "{plan}");
 }

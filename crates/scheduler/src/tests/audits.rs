@@ -143,9 +143,12 @@ fn only_what_is_there_can_be_used() {
 fn variety_is_kept() {
     let narrow = |plan: &mut Plan| {
         let launch = &mut plan.launches[0];
-        let least = Arc::make_mut(&mut launch.requirements).remove(vocabulary::INSTANCE_TYPE).and_then(|listed| listed.min_values);
+        let least = Arc::make_mut(&mut launch.requirements)
+            .remove(vocabulary::INSTANCE_TYPE)
+            .and_then(|listed| listed.min_values);
         launch.instance_types = Arc::new(["small".into()]);
-        Arc::make_mut(&mut launch.requirements).add(Requirement::one_of(vocabulary::INSTANCE_TYPE, ["small"]).with_min_values(least));
+        Arc::make_mut(&mut launch.requirements)
+            .add(Requirement::one_of(vocabulary::INSTANCE_TYPE, ["small"]).with_min_values(least));
     };
     check(
         "type small cpu=2 memory=4Gi price=0.1
@@ -297,12 +300,19 @@ fn volumes_are_within_reach() {
 
 #[test]
 fn volumes_can_be_used_at_all() {
-    for claim in ["pvc missing-class class=ghost", "pvc gone class=fast gone", "pvc lost class=fast lost", "pvc open volume=there unconfirmed"] {
+    for claim in [
+        "pvc missing-class class=ghost",
+        "pvc gone class=fast gone",
+        "pvc lost class=fast lost",
+        "pvc open volume=there unconfirmed",
+    ] {
         let name = claim.split_whitespace().nth(1).unwrap();
         check(
             &format!("{DISKS}\n{claim}\npod db cpu=1 volume={name}"),
             onto_n1,
-            &[&format!("pod default/db on node n1 uses volume claim default/{name}, which cannot be used")],
+            &[&format!(
+                "pod default/db on node n1 uses volume claim default/{name}, which cannot be used"
+            )],
         );
     }
 }
@@ -330,7 +340,11 @@ fn a_reservation_is_promised_as_often_as_it_holds() {
         plan.refusals.clear();
         plan.launches.push(more);
     };
-    check(RESERVED, again, &["reservation r1 holds 1 machines and is promised to 2"]);
+    check(
+        RESERVED,
+        again,
+        &["reservation r1 holds 1 machines and is promised to 2"],
+    );
 }
 
 #[test]

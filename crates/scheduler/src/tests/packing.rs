@@ -12,21 +12,31 @@ fn on(catalog: &str, text: &str) -> Plan {
 }
 
 fn bought(plan: &Plan) -> Vec<&str> {
-    plan.launches.iter().map(|launch| launch.choice.instance_type.as_str()).collect()
+    plan.launches
+        .iter()
+        .map(|launch| launch.choice.instance_type.as_str())
+        .collect()
 }
 
 /// SC15.6.1
 #[test]
 fn a_small_pod_gets_a_small_node() {
     for pods in ["memory=100M", "memory=2000M", "memory=10M count=5"] {
-        assert_eq!(bought(&on("standard", &format!("pod web {pods}"))), ["small-instance-type"], "{pods}");
+        assert_eq!(
+            bought(&on("standard", &format!("pod web {pods}"))),
+            ["small-instance-type"],
+            "{pods}"
+        );
     }
 }
 
 /// SC15.6.2, SC15.6.8, SC15.7.1: what a pod asks for is added up before a solver sees it.
 #[test]
 fn a_pod_that_asks_for_more_gets_a_larger_node() {
-    assert_eq!(bought(&on("standard", "pod web cpu=3 memory=1Gi")), ["default-instance-type"]);
+    assert_eq!(
+        bought(&on("standard", "pod web cpu=3 memory=1Gi")),
+        ["default-instance-type"]
+    );
     assert_eq!(bought(&on("standard", "pod web cpu=2")), ["default-instance-type"]);
 }
 
@@ -36,8 +46,14 @@ fn gaps_are_filled_before_nodes_are_added() {
     let large = "pod large memory=1800M select=arch:In:amd64 count=40";
     let plan = on("standard", large);
     assert_eq!((plan.launches.len(), plan.refusals.len()), (20, 0));
-    assert!(bought(&plan).iter().all(|kind| *kind == "default-instance-type"), "{plan}");
-    let plan = on("standard", &format!("{large}\npod small memory=400M select=arch:In:amd64 count=20"));
+    assert!(
+        bought(&plan).iter().all(|kind| *kind == "default-instance-type"),
+        "{plan}"
+    );
+    let plan = on(
+        "standard",
+        &format!("{large}\npod small memory=400M select=arch:In:amd64 count=20"),
+    );
     assert_eq!((plan.launches.len(), plan.refusals.len()), (20, 0));
 }
 
@@ -52,7 +68,10 @@ fn pods_of_different_size_get_nodes_of_different_size() {
 /// SC15.6.5
 #[test]
 fn none_of_an_unknown_resource_is_no_demand() {
-    assert_eq!(bought(&on("standard", "pod web has:foo.com/weird=0")), ["small-instance-type"]);
+    assert_eq!(
+        bought(&on("standard", "pod web has:foo.com/weird=0")),
+        ["small-instance-type"]
+    );
 }
 
 /// SC15.6.6, SC15.6.7
@@ -71,8 +90,14 @@ fn the_smallest_type_that_holds_a_pod_is_bought() {
                  type t11 cpu=11 memory=5Gi price=1.1
                  type t12 cpu=12 memory=6Gi price=1.2
                  pool default";
-    assert_eq!(bought(&plan_of(&format!("{types}\npod web cpu=10900m memory=4900Mi"))), ["t11"]);
-    assert_eq!(bought(&plan_of(&format!("{types}\npod web cpu=9900m memory=3900Mi"))), ["t10"]);
+    assert_eq!(
+        bought(&plan_of(&format!("{types}\npod web cpu=10900m memory=4900Mi"))),
+        ["t11"]
+    );
+    assert_eq!(
+        bought(&plan_of(&format!("{types}\npod web cpu=9900m memory=3900Mi"))),
+        ["t10"]
+    );
 }
 
 /// SC15.5.2
@@ -84,7 +109,10 @@ fn pods_that_exclude_each_other_get_a_node_each() {
         ("type:In:small-instance-type", "type:In:default-instance-type"),
         ("zone:In:test-zone-1", "zone:In:test-zone-2"),
     ] {
-        let plan = on("standard", &format!("pod l cpu=10m select={left}\npod r cpu=10m select={right}"));
+        let plan = on(
+            "standard",
+            &format!("pod l cpu=10m select={left}\npod r cpu=10m select={right}"),
+        );
         assert_eq!((plan.launches.len(), plan.refusals.len()), (2, 0), "{plan}");
     }
 }
@@ -92,8 +120,14 @@ fn pods_that_exclude_each_other_get_a_node_each() {
 /// SC15.5.3
 #[test]
 fn what_the_pool_excludes_is_not_to_be_had() {
-    for pod in ["cpu=1 select=type:In:arm-instance-type", "cpu=1 select=os:In:ios", "cpu=14"] {
-        let plan = plan_of(&format!("catalog standard\npool default where=arch:In:amd64\npod web {pod}"));
+    for pod in [
+        "cpu=1 select=type:In:arm-instance-type",
+        "cpu=1 select=os:In:ios",
+        "cpu=14",
+    ] {
+        let plan = plan_of(&format!(
+            "catalog standard\npool default where=arch:In:amd64\npod web {pod}"
+        ));
         assert_eq!(plan.refusals.len(), 1, "{plan}");
     }
 }
@@ -101,7 +135,10 @@ fn what_the_pool_excludes_is_not_to_be_had() {
 /// SC15.5.4, SC15.5.5
 #[test]
 fn devices_lead_to_the_types_that_have_them() {
-    let plan = on("standard", "pod a has:fake.com/vendor-a=1\npod b has:fake.com/vendor-b=1");
+    let plan = on(
+        "standard",
+        "pod a has:fake.com/vendor-a=1\npod b has:fake.com/vendor-b=1",
+    );
     assert_eq!((plan.launches.len(), plan.refusals.len()), (2, 0), "{plan}");
     for launch in &plan.launches {
         assert_eq!(launch.instance_types.len(), 1, "{plan}");
@@ -113,12 +150,24 @@ fn devices_lead_to_the_types_that_have_them() {
 /// SC15.5.6, SC15.5.7
 #[test]
 fn labels_of_types_choose_among_them() {
-    assert_eq!(bought(&on("fake-5", "pod web cpu=100m select=size:In:large")), ["fake-it-4"]);
-    assert_eq!(bought(&on("fake-5", "pod web cpu=100m select=size:In:small")), ["fake-it-0"]);
-    assert_eq!(bought(&on("fake-5", "pod web cpu=100m select=special:Exists")), ["fake-it-4"]);
+    assert_eq!(
+        bought(&on("fake-5", "pod web cpu=100m select=size:In:large")),
+        ["fake-it-4"]
+    );
+    assert_eq!(
+        bought(&on("fake-5", "pod web cpu=100m select=size:In:small")),
+        ["fake-it-0"]
+    );
+    assert_eq!(
+        bought(&on("fake-5", "pod web cpu=100m select=special:Exists")),
+        ["fake-it-4"]
+    );
     let plain = on("fake-5", "pod web cpu=100m select=special:DoesNotExist");
     assert_eq!(plain.launches[0].instance_types.len(), 4, "{plain}");
-    let none = on("fake-5", "pod web cpu=100m select=size:In:large select=type:In:fake-it-0");
+    let none = on(
+        "fake-5",
+        "pod web cpu=100m select=size:In:large select=type:In:fake-it-0",
+    );
     assert_eq!(none.refusals.len(), 1, "{none}");
 }
 
@@ -134,7 +183,11 @@ fn a_pool_lists_the_types_that_it_admits() {
         ("where=integer:Lte:2", &["small-instance-type"]),
     ] {
         let plan = plan_of(&format!("catalog standard\npool default {pool}\npod web cpu=10m"));
-        let listed: Vec<&str> = plan.launches[0].instance_types.iter().map(|name| name.as_str()).collect();
+        let listed: Vec<&str> = plan.launches[0]
+            .instance_types
+            .iter()
+            .map(|name| name.as_str())
+            .collect();
         assert_eq!(listed, expected, "{pool}");
     }
     assert_eq!(on("standard", "pod web cpu=10m").launches[0].instance_types.len(), 6);
@@ -151,10 +204,18 @@ fn every_listed_type_is_what_was_asked_for() {
     ];
     for mask in 0..16u32 {
         let chosen = |bit: usize| mask & (1 << bit) != 0;
-        let asked: Vec<_> = choices.iter().enumerate().filter(|(bit, _)| chosen(*bit)).map(|(_, choice)| *choice).collect();
+        let asked: Vec<_> = choices
+            .iter()
+            .enumerate()
+            .filter(|(bit, _)| chosen(*bit))
+            .map(|(_, choice)| *choice)
+            .collect();
         let (pool, pod): (Vec<_>, Vec<_>) = asked.iter().enumerate().partition(|(index, _)| index % 2 == 0);
         let word = |prefix: &str, parts: &[(usize, &(&str, &str, &str))]| {
-            parts.iter().map(|(_, (key, _, value))| format!(" {prefix}={key}:In:{value}")).collect::<String>()
+            parts
+                .iter()
+                .map(|(_, (key, _, value))| format!(" {prefix}={key}:In:{value}"))
+                .collect::<String>()
         };
         let mut story = Story::new(&format!("catalog assorted\npool default{}", word("where", &pool)));
         let plan = story.plan(&format!("pod web cpu=900m memory=500Mi{}", word("select", &pod)));
@@ -163,15 +224,26 @@ fn every_listed_type_is_what_was_asked_for() {
         for name in launch.instance_types.iter() {
             let kind = story.snapshot.instance_type(&launch.pool, name).unwrap();
             for (_, key, value) in &asked {
-                assert_eq!(kind.requirements.get(key).single().unwrap().as_str(), *value, "{mask}: {name}");
+                assert_eq!(
+                    kind.requirements.get(key).single().unwrap().as_str(),
+                    *value,
+                    "{mask}: {name}"
+                );
             }
             cheapest = cheapest.min(kind.offerings[0].price);
         }
         let admitted = story.snapshot.catalogs[&launch.pool].iter().filter(|kind| {
-            asked.iter().all(|(_, key, value)| kind.requirements.get(key).has(value))
+            asked
+                .iter()
+                .all(|(_, key, value)| kind.requirements.get(key).has(value))
         });
-        let least = admitted.map(|kind| kind.offerings[0].price).fold(f64::INFINITY, f64::min);
-        assert!((launch.choice.price - cheapest).abs() < 1e-12 && (cheapest - least).abs() < 1e-12, "{plan}");
+        let least = admitted
+            .map(|kind| kind.offerings[0].price)
+            .fold(f64::INFINITY, f64::min);
+        assert!(
+            (launch.choice.price - cheapest).abs() < 1e-12 && (cheapest - least).abs() < 1e-12,
+            "{plan}"
+        );
     }
 }
 
@@ -181,7 +253,11 @@ fn what_nobody_sells_is_not_launched() {
     let without = |gone: &dyn Fn(&str) -> bool, pool: &str, pod: &str| {
         let mut story = Story::new(&format!("catalog assorted\npool default {pool}"));
         let catalog = story.snapshot.catalogs["default"].clone();
-        let kept = catalog.iter().filter(|kind| !gone(kind.name.as_str())).cloned().collect();
+        let kept = catalog
+            .iter()
+            .filter(|kind| !gone(kind.name.as_str()))
+            .cloned()
+            .collect();
         story.snapshot.catalogs.insert("default".into(), kept);
         story.plan(&format!("pod web cpu=100m {pod}"))
     };
@@ -212,13 +288,22 @@ fn every_listed_type_holds_all_pods() {
                 all.add_assign(&launch.requests);
                 for name in launch.instance_types.iter() {
                     let kind = story.snapshot.instance_type(&launch.pool, name).unwrap();
-                    assert!(launch.requests.fits(kind.allocatable()), "{name} for {}", launch.requests);
+                    assert!(
+                        launch.requests.fits(kind.allocatable()),
+                        "{name} for {}",
+                        launch.requests
+                    );
                 }
             }
             let holding = before.iter().filter(|kind| all.fits(kind.allocatable()));
-            let one_node = holding.map(|kind| kind.offerings[0].price).fold(f64::INFINITY, f64::min);
+            let one_node = holding
+                .map(|kind| kind.offerings[0].price)
+                .fold(f64::INFINITY, f64::min);
             assert!(plan.launch_price() < one_node + 1e-9, "{one_node}: {plan}");
-            assert!(plan.launches.len() == 1 || plan.launch_price() < one_node - 1e-9, "{one_node}: {plan}");
+            assert!(
+                plan.launches.len() == 1 || plan.launch_price() < one_node - 1e-9,
+                "{one_node}: {plan}"
+            );
         }
     }
     assert_eq!(before, story.snapshot.catalogs["default"]);
@@ -251,10 +336,15 @@ fn requirements_of_a_pool_that_leave_nothing_refuse_every_pod() {
         "where=arch:In:amd64 where=arch:In:arm64",
         "zones=unknown",
     ] {
-        let plan = plan_of(&format!("catalog standard\npool default {pool}\npod web cpu=10m count=2"));
+        let plan = plan_of(&format!(
+            "catalog standard\npool default {pool}\npod web cpu=10m count=2"
+        ));
         assert_eq!(plan.refusals.len(), 2, "{plan}");
         let text = plan.refusals.values().next().unwrap().to_string();
-        assert_eq!(text, "pool default: nodepool requirements filtered out all available instance types", "{pool}");
+        assert_eq!(
+            text, "pool default: nodepool requirements filtered out all available instance types",
+            "{pool}"
+        );
     }
 }
 
@@ -265,7 +355,11 @@ fn batches_fill_what_earlier_ones_left() {
     for (batch, count) in [3, 1, 7, 2, 10, 5, 9, 1, 4, 6].into_iter().enumerate() {
         let plan = story.provision(&format!("pod b{batch} cpu=1 count={count}"));
         assert!(plan.refusals.is_empty(), "{plan}");
-        let with_room = story.snapshot.nodes.values().filter(|node| story.snapshot.pods_of(node).count() < 4);
+        let with_room = story
+            .snapshot
+            .nodes
+            .values()
+            .filter(|node| story.snapshot.pods_of(node).count() < 4);
         assert!(with_room.count() <= 1);
     }
 }
@@ -278,6 +372,12 @@ fn demands_and_wishes_on_one_label_are_intersected() {
         "pod web cpu=10m select=arch:In:arm64 term=zone:In:test-zone-1|test-zone-3 prefer=1*zone:In:test-zone-2|test-zone-3",
     );
     let launch = &plan.launches[0];
-    assert_eq!((launch.choice.zone.as_str(), bought(&plan)), ("test-zone-3", vec!["arm-instance-type"]));
-    assert_eq!(launch.requirements.get(vocabulary::ZONE).single().unwrap().as_str(), "test-zone-3");
+    assert_eq!(
+        (launch.choice.zone.as_str(), bought(&plan)),
+        ("test-zone-3", vec!["arm-instance-type"])
+    );
+    assert_eq!(
+        launch.requirements.get(vocabulary::ZONE).single().unwrap().as_str(),
+        "test-zone-3"
+    );
 }

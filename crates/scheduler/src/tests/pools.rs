@@ -12,7 +12,11 @@ fn label(plan: &Plan, key: &str) -> Option<String> {
 /// SC15.3.4
 #[test]
 fn a_label_of_the_pool_is_one_of_those_that_are_asked_for() {
-    let asked = |values: &str| plan_of(&format!("catalog standard\npool default label:team=blue\npod web cpu=10m term=team:In:{values}"));
+    let asked = |values: &str| {
+        plan_of(&format!(
+            "catalog standard\npool default label:team=blue\npod web cpu=10m term=team:In:{values}"
+        ))
+    };
     assert_eq!(label(&asked("blue|red"), "team").as_deref(), Some("blue"));
     assert_eq!(asked("red").refusals.len(), 1);
 }
@@ -28,7 +32,10 @@ fn custom_requirements_become_labels() {
     assert!(below < 4 && above > 4);
     assert!(label(&requirement("team:Exists"), "team").is_some());
     assert_eq!(label(&requirement("team:DoesNotExist"), "team"), None);
-    assert_eq!(label(&requirement("zone:NotIn:test-zone-1"), "topology.kubernetes.io/zone"), None);
+    assert_eq!(
+        label(&requirement("zone:NotIn:test-zone-1"), "topology.kubernetes.io/zone"),
+        None
+    );
     for key in ["kubernetes.io/x", "sub.kubernetes.io/x", "k8s.io/x", "node.k8s.io/x"] {
         let plan = plan_of(&format!(
             "catalog standard\npool default where={key}:In:blue\npod web cpu=10m select={key}:In:blue"
@@ -50,7 +57,10 @@ fn variety_is_kept_although_one_node_would_do() {
     };
     let varied = |pool: &str| {
         let plan = plan_of(&situation(pool));
-        (plan.launches.len(), plan.launches.iter().all(|launch| launch.instance_types.len() >= 2))
+        (
+            plan.launches.len(),
+            plan.launches.iter().all(|launch| launch.instance_types.len() >= 2),
+        )
     };
     for pool in [
         "where=type:Exists::2",
@@ -106,13 +116,23 @@ fn best_effort_says_how_much_there_was() {
 #[test]
 fn daemons_count_with_what_their_pods_ask_for() {
     let bought = |daemon: &str| {
-        let plan = plan_of(&format!("catalog standard\npool default label:foo=bar\ndaemon logs {daemon}\npod web cpu=1 memory=1Gi"));
-        plan.launches.first().map(|launch| launch.choice.instance_type.to_string())
+        let plan = plan_of(&format!(
+            "catalog standard\npool default label:foo=bar\ndaemon logs {daemon}\npod web cpu=1 memory=1Gi"
+        ));
+        plan.launches
+            .first()
+            .map(|launch| launch.choice.instance_type.to_string())
     };
     assert_eq!(bought("").as_deref(), Some("small-instance-type"));
     assert_eq!(bought("cpu=2 memory=2Gi").as_deref(), Some("default-instance-type"));
-    assert_eq!(bought("cpu=2 memory=2Gi term=foo:In:bar").as_deref(), Some("default-instance-type"));
-    assert_eq!(bought("cpu=2 memory=2Gi term=foo:In:other").as_deref(), Some("small-instance-type"));
+    assert_eq!(
+        bought("cpu=2 memory=2Gi term=foo:In:bar").as_deref(),
+        Some("default-instance-type")
+    );
+    assert_eq!(
+        bought("cpu=2 memory=2Gi term=foo:In:other").as_deref(),
+        Some("small-instance-type")
+    );
     assert_eq!(bought("cpu=10000"), None);
 }
 
@@ -158,12 +178,17 @@ fn pods_that_cannot_move_get_no_replacement() {
              node n1 pool=default cpu=4 memory=4Gi leaving
              pod web cpu=1 on=n1 label:app=web {words}"
         ));
-        let budgets = words.split_whitespace().filter_map(|word| word.strip_prefix("budget=")).enumerate();
+        let budgets = words
+            .split_whitespace()
+            .filter_map(|word| word.strip_prefix("budget="))
+            .enumerate();
         for (number, blocking) in budgets {
             let key = model::PodKey::new("default", &format!("b{number}"));
             let budget = DisruptionBudget {
                 key: key.clone(),
-                selector: Some(model::pod::LabelSelector { requirements: Vec::new() }),
+                selector: Some(model::pod::LabelSelector {
+                    requirements: Vec::new(),
+                }),
                 disruptions_allowed: 0,
                 fully_blocking: blocking == "blocking",
                 unhealthy_always_allowed: false,
@@ -194,7 +219,11 @@ fn pods_that_cannot_move_get_no_replacement() {
 #[test]
 fn ports_clash_by_number_protocol_and_address() {
     let nodes = |left: &str, right: &str| {
-        plan_of(&format!("catalog standard\npool default\npod l cpu=10m port={left}\npod r cpu=10m port={right}")).launches.len()
+        plan_of(&format!(
+            "catalog standard\npool default\npod l cpu=10m port={left}\npod r cpu=10m port={right}"
+        ))
+        .launches
+        .len()
     };
     assert_eq!(nodes("80", "80"), 2);
     assert_eq!(nodes("80", "81"), 1);
@@ -241,10 +270,17 @@ fn each_pool_has_its_own_prices() {
          pod third cpu=2 has:example.com/device=1",
     );
     let bought = |pod: &str| {
-        let launch = plan.launches.iter().find(|launch| &*launch.pods[0].name == pod).unwrap();
+        let launch = plan
+            .launches
+            .iter()
+            .find(|launch| &*launch.pods[0].name == pod)
+            .unwrap();
         format!("{}/{}", launch.pool, launch.choice.instance_type)
     };
-    assert_eq!([bought("first"), bought("second"), bought("third")], ["one/cheap", "two/dear", "two/cheap"]);
+    assert_eq!(
+        [bought("first"), bought("second"), bought("third")],
+        ["one/cheap", "two/dear", "two/cheap"]
+    );
     let key: LabelKey = "karpenter.sh/nodepool".into();
     assert!(plan.launches.iter().all(|launch| launch.labels.contains_key(&key)));
 }

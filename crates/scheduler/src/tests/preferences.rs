@@ -52,7 +52,10 @@ fn an_impossible_preference_does_not_keep_a_pod_from_a_discouraging_taint() {
 #[test]
 fn a_preference_that_cannot_be_met_opens_no_node_of_its_own() {
     for preference in ["prefer=10*zone:In:nowhere", "prefer=10*host:In:nowhere"] {
-        let plan = planned(&standard(&format!("pod first cpu=1\npod web cpu=100m {preference}")), Options::default());
+        let plan = planned(
+            &standard(&format!("pod first cpu=1\npod web cpu=100m {preference}")),
+            Options::default(),
+        );
         assert_eq!((plan.launches.len(), plan.refusals.len()), (1, 0), "{plan}");
     }
 }
@@ -85,8 +88,18 @@ fn preferences_can_be_ignored_altogether() {
     ] {
         let pods = standard(&format!("pod web cpu=100m label:app=web {preference} count=5"));
         let plan = planned(&pods, ignoring());
-        assert_eq!((plan.launches.len(), plan.refusals.len()), (1, 0), "{preference}: {plan}");
-        assert!(plan.launches[0].requirements.get("topology.kubernetes.io/zone").single().is_none());
+        assert_eq!(
+            (plan.launches.len(), plan.refusals.len()),
+            (1, 0),
+            "{preference}: {plan}"
+        );
+        assert!(
+            plan.launches[0]
+                .requirements
+                .get("topology.kubernetes.io/zone")
+                .single()
+                .is_none()
+        );
     }
     let plan = planned(
         "type large cpu=8 memory=16Gi
@@ -100,7 +113,8 @@ fn preferences_can_be_ignored_altogether() {
     expect![[r#"
         launch general#1  large/a/spot  <- left left-too
         launch general#2  large/b/spot  <- right web
-    "#]].assert_eq(&plan.to_string());
+    "#]]
+    .assert_eq(&plan.to_string());
 }
 
 /// A preference holds as long as nothing else is lost by it.
@@ -110,7 +124,8 @@ fn what_is_there_is_left_for_what_is_preferred() {
     let plan = story.provision("pod web cpu=100m prefer=1*zone:In:test-zone-2");
     expect![[r#"
         launch default#1  small-instance-type/test-zone-2/spot  <- web
-    "#]].assert_eq(&plan.to_string());
+    "#]]
+    .assert_eq(&plan.to_string());
 }
 
 /// Preferred pod terms go heaviest first, before node terms and spreads.

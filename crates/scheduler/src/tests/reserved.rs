@@ -7,13 +7,19 @@ use crate::{Options, Plan, situation::RESERVATION};
 
 /// The reservations that the launches of a plan may use.
 fn held(plan: &Plan) -> Vec<String> {
-    let ids = plan.launches.iter().filter(|launch| launch.choice.capacity_type == CapacityType::Reserved);
+    let ids = plan
+        .launches
+        .iter()
+        .filter(|launch| launch.choice.capacity_type == CapacityType::Reserved);
     let ids = ids.flat_map(|launch| launch.requirements.get(RESERVATION).listed().into_iter().flatten());
     ids.map(ToString::to_string).collect()
 }
 
 fn unreserved(plan: &Plan) -> usize {
-    plan.launches.iter().filter(|launch| launch.choice.capacity_type != CapacityType::Reserved).count()
+    plan.launches
+        .iter()
+        .filter(|launch| launch.choice.capacity_type != CapacityType::Reserved)
+        .count()
 }
 
 /// SC15.20.1: nobody falls back while a reservation that would do is free, and none is promised twice.
@@ -53,7 +59,11 @@ fn pools_share_a_reservation_of_one_name() {
     let shared = situation("r1/a/1", "r1/a/1");
     assert_eq!((held(&shared).len(), shared.refusals.len()), (1, 1), "{shared}");
     let own = situation("r1/a/1", "r2/a/1");
-    assert_eq!((held(&own), own.refusals.len()), (vec!["r2".to_owned(), "r1".to_owned()], 0), "{own}");
+    assert_eq!(
+        (held(&own), own.refusals.len()),
+        (vec!["r2".to_owned(), "r1".to_owned()], 0),
+        "{own}"
+    );
 }
 
 /// SC15.20.4: places in all reservations are used, and no more.
@@ -66,7 +76,10 @@ fn reservations_of_one_type_hold_what_they_hold() {
     let mut left = story.plan("pod web cpu=100m label:app=web apart=host:app=web count=4");
     let (mut reserved, mut bought) = (0, 0);
     for _ in 0..5 {
-        let launched = left.launches.iter().filter(|launch| launch.choice.capacity_type == CapacityType::Reserved);
+        let launched = left
+            .launches
+            .iter()
+            .filter(|launch| launch.choice.capacity_type == CapacityType::Reserved);
         reserved += launched.count();
         bought += unreserved(&left);
         story.carry_out(&left);
@@ -89,7 +102,11 @@ fn a_pod_waits_for_the_next_round_rather_than_take_what_is_second_best() {
     assert_eq!((held(&plan), plan.refusals.len()), (vec!["r1".to_owned()], 1), "{plan}");
     story.use_up_reservations(&plan);
     let plan = story.place(plan.refusals.keys().cloned().collect());
-    assert_eq!((plan.launches[0].pool.as_str(), unreserved(&plan)), ("heavy", 1), "{plan}");
+    assert_eq!(
+        (plan.launches[0].pool.as_str(), unreserved(&plan)),
+        ("heavy", 1),
+        "{plan}"
+    );
 
     let mut story = Story::new(
         "type small cpu=2 memory=4Gi price=0.1 reserve=r1/a/1 only=liked
@@ -101,7 +118,11 @@ fn a_pod_waits_for_the_next_round_rather_than_take_what_is_second_best() {
     assert_eq!((held(&plan), plan.refusals.len()), (vec!["r1".to_owned()], 1), "{plan}");
     story.use_up_reservations(&plan);
     let plan = story.place(plan.refusals.keys().cloned().collect());
-    assert_eq!((plan.launches[0].pool.as_str(), unreserved(&plan)), ("liked", 1), "{plan}");
+    assert_eq!(
+        (plan.launches[0].pool.as_str(), unreserved(&plan)),
+        ("liked", 1),
+        "{plan}"
+    );
 }
 
 /// SC15.20.7
@@ -124,7 +145,11 @@ fn a_simulation_falls_back_and_pays_for_it() {
         ..Options::default()
     };
     let plan = story.plan("pod web cpu=2 count=2");
-    assert_eq!((held(&plan).len(), unreserved(&plan), plan.refusals.len()), (1, 1, 0), "{plan}");
+    assert_eq!(
+        (held(&plan).len(), unreserved(&plan), plan.refusals.len()),
+        (1, 1, 0),
+        "{plan}"
+    );
     assert!(plan.launch_price() > 0.03, "{plan}");
 }
 

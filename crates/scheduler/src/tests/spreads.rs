@@ -75,7 +75,9 @@ fn zones_of_running_pods_count_although_no_pool_serves_them() {
     for labels in ["label:app=web spread=zone:app=web", "label:app=web"] {
         let mut story = standard("");
         story.provision(&format!("pod first cpu=1900m {labels} select=zone:In:test-zone-3"));
-        let plan = story.provision(&format!("pool default zones=test-zone-1,test-zone-2\npod web {WEB} count=6"));
+        let plan = story.provision(&format!(
+            "pool default zones=test-zone-1,test-zone-2\npod web {WEB} count=6"
+        ));
         expect_skew(&story, "zone", &[1, 2, 2]);
         assert_eq!(plan.refusals.len(), 2);
     }
@@ -88,7 +90,9 @@ fn a_wider_skew_lets_one_zone_run_ahead() {
     let spread = "label:app=web spread=zone:app=web:5";
     story.provision(&format!("pod a cpu=900m {spread} select=zone:In:test-zone-1"));
     story.provision(&format!("pod b cpu=900m {spread} select=zone:In:test-zone-2"));
-    story.provision(&format!("pool default zones=test-zone-3\npod web cpu=100m {spread} count=10"));
+    story.provision(&format!(
+        "pool default zones=test-zone-3\npod web cpu=100m {spread} count=10"
+    ));
     expect_skew(&story, "zone", &[1, 1, 6]);
 }
 
@@ -258,7 +262,12 @@ fn domains_where_the_pod_cannot_be_do_not_count() {
 fn zones_and_hosts_are_kept_even_at_once() {
     let web = "cpu=100m label:app=web spread=zone:app=web spread=host:3:app=web";
     let mut story = standard("");
-    for (batch, count, expected) in [(1, 2, &[1, 1][..]), (2, 3, &[1, 2, 2]), (3, 5, &[3, 3, 4]), (4, 11, &[7, 7, 7])] {
+    for (batch, count, expected) in [
+        (1, 2, &[1, 1][..]),
+        (2, 3, &[1, 2, 2]),
+        (3, 5, &[3, 3, 4]),
+        (4, 11, &[7, 7, 7]),
+    ] {
         story.provision(&format!("pod web{batch} {web} count={count}"));
         expect_skew(&story, "zone", expected);
         assert!(story.skew("host", APP).iter().all(|count| *count <= 3));
@@ -340,7 +349,9 @@ fn match_label_keys_spread_each_revision_by_itself() {
     let hosts = |keys: &str| {
         let mut story = standard("");
         let spread = format!("label:app=web spread=host:app=web:{keys} count=2");
-        story.provision(&format!("pod old cpu=100m label:rev=1 {spread}\npod new cpu=100m label:rev=2 {spread}"));
+        story.provision(&format!(
+            "pod old cpu=100m label:rev=1 {spread}\npod new cpu=100m label:rev=2 {spread}"
+        ));
         story.skew("host", APP)
     };
     assert_eq!(hosts("like-rev"), [2, 2]);
@@ -357,7 +368,9 @@ fn machines_that_the_pod_cannot_use_take_part_as_the_policy_says() {
              node n1 cpu=4 memory=8Gi label:rack=a {machines}
              node n2 cpu=4 memory=8Gi label:rack=b {machines}"
         ));
-        story.provision(&format!("pod web cpu=100m label:app=web select=team:NotIn:red spread=rack:app=web:{policy} count=5"));
+        story.provision(&format!(
+            "pod web cpu=100m label:app=web select=team:NotIn:red spread=rack:app=web:{policy} count=5"
+        ));
         story.skew("rack", APP)
     };
     let tainted = "taints=gpu:NoSchedule";
@@ -377,7 +390,9 @@ fn domains_of_a_pool_with_taints_take_part_as_the_policy_says() {
              pool default where=rack:In:a
              pool tainted where=rack:In:b taints=gpu:NoSchedule",
         );
-        story.provision(&format!("pod web cpu=100m label:app=web spread=rack:app=web:{policy} count=2"));
+        story.provision(&format!(
+            "pod web cpu=100m label:app=web spread=rack:app=web:{policy} count=2"
+        ));
         story.skew("rack", APP)
     };
     assert_eq!(placed("1"), [1]);
@@ -425,7 +440,9 @@ fn what_a_pod_insists_on_limits_the_domains() {
 #[test]
 fn a_preference_does_not_limit_the_domains() {
     let mut story = standard("");
-    story.provision(&format!("pod web {WEB} prefer=1*zone:In:test-zone-1|test-zone-2 count=6"));
+    story.provision(&format!(
+        "pod web {WEB} prefer=1*zone:In:test-zone-1|test-zone-2 count=6"
+    ));
     expect_skew(&story, "zone", &[2, 2, 2]);
 }
 
@@ -459,7 +476,10 @@ fn the_zone_that_rules_leave_is_taken() {
         ("near=zone:app=db", None),
         ("apart=zone:app=web", Some("test-zone-3")),
         ("spread=zone:app=web label:app=web", Some("test-zone-3")),
-        ("spread=zone:app=web:min4 label:app=web select=zone:In:test-zone-1", None),
+        (
+            "spread=zone:app=web:min4 label:app=web select=zone:In:test-zone-1",
+            None,
+        ),
         ("select=zone:In:test-zone-2 volume=data", None),
         ("volume=data", Some("test-zone-1")),
     ] {

@@ -73,7 +73,11 @@ impl Story {
     /// What the launches of a plan bought of reservations is gone from the provider's offers. The answer are the
     /// reservations that were drawn on.
     pub fn use_up_reservations(&mut self, plan: &Plan) -> Vec<LabelValue> {
-        let drawn: Vec<LabelValue> = plan.launches.iter().filter_map(|launch| self.drawn_on(launch)).collect();
+        let drawn: Vec<LabelValue> = plan
+            .launches
+            .iter()
+            .filter_map(|launch| self.drawn_on(launch))
+            .collect();
         for id in &drawn {
             for catalog in self.snapshot.catalogs.clone().values() {
                 let kinds = catalog.iter().map(|kind| {
@@ -82,13 +86,18 @@ impl Story {
                         offering.requirements.get(situation::RESERVATION).single() == Some(id)
                     };
                     for offering in kind.offerings.iter_mut().filter(drawn) {
-                        offering.reservation_capacity = offering.reservation_capacity.map(|left| left.saturating_sub(1));
+                        offering.reservation_capacity =
+                            offering.reservation_capacity.map(|left| left.saturating_sub(1));
                         offering.available = offering.reservation_capacity != Some(0);
                     }
                     Arc::new(kind)
                 });
                 let kinds: Arc<[Arc<InstanceType>]> = kinds.collect();
-                let pools = self.snapshot.catalogs.iter().filter(|(_, known)| Arc::ptr_eq(known, catalog));
+                let pools = self
+                    .snapshot
+                    .catalogs
+                    .iter()
+                    .filter(|(_, known)| Arc::ptr_eq(known, catalog));
                 let pools: Vec<_> = pools.map(|(pool, _)| pool.clone()).collect();
                 for pool in pools {
                     self.snapshot.catalogs.insert(pool, kinds.clone());
@@ -120,7 +129,11 @@ impl Story {
 
     /// Removes bound pods for which the node has another value than this.
     pub fn delete_outside(&mut self, key: &str, value: &str) {
-        let gone: Vec<PodKey> = self.bound(key).filter(|(_, domain)| *domain != value).map(|(pod, _)| pod.clone()).collect();
+        let gone: Vec<PodKey> = self
+            .bound(key)
+            .filter(|(_, domain)| *domain != value)
+            .map(|(pod, _)| pod.clone())
+            .collect();
         for pod in gone {
             self.snapshot.remove_pod(&pod);
         }
@@ -128,15 +141,19 @@ impl Story {
 
     fn bound(&self, key: &str) -> impl Iterator<Item = (&PodKey, &str)> {
         let key = situation::full_key(key).to_owned();
-        self.snapshot.pods.values().filter(|pod| pod.is_active()).filter_map(move |pod| {
-            let machine = self.snapshot.node_named(pod.node.as_ref()?)?;
-            let domain = if key == vocabulary::HOSTNAME {
-                machine.node_name()?.as_str()
-            } else {
-                machine.labels().get(key.as_str())?.as_str()
-            };
-            Some((&pod.key, domain))
-        })
+        self.snapshot
+            .pods
+            .values()
+            .filter(|pod| pod.is_active())
+            .filter_map(move |pod| {
+                let machine = self.snapshot.node_named(pod.node.as_ref()?)?;
+                let domain = if key == vocabulary::HOSTNAME {
+                    machine.node_name()?.as_str()
+                } else {
+                    machine.labels().get(key.as_str())?.as_str()
+                };
+                Some((&pod.key, domain))
+            })
     }
 
     /// How many bound pods with this label are in each domain that has any, from few to many.
@@ -161,7 +178,9 @@ impl Story {
 
 /// The node that a launch becomes when what it would buy is bought.
 fn node(snapshot: &Snapshot, launch: &Launch, name: &str) -> StateNode {
-    let kind = snapshot.instance_type(&launch.pool, &launch.choice.instance_type).expect("the choice is in the catalog");
+    let kind = snapshot
+        .instance_type(&launch.pool, &launch.choice.instance_type)
+        .expect("the choice is in the catalog");
     let mut labels = kind.requirements.labels();
     labels.extend(launch.requirements.labels());
     labels.extend((*launch.labels).clone());

@@ -43,11 +43,22 @@ fn a_pod_whose_storage_is_not_there_hurts_nobody_else() {
 /// SC15.14.2, SC15.14.14
 #[test]
 fn a_bound_claim_needs_no_class() {
-    for claim in ["pvc data volume=v", "pvc data volume=v class=", "pvc data volume=v class=ghost"] {
-        assert!(zone_of(&format!("volume v\n{claim}\npod db cpu=1 volume=data")).is_some(), "{claim}");
+    for claim in [
+        "pvc data volume=v",
+        "pvc data volume=v class=",
+        "pvc data volume=v class=ghost",
+    ] {
+        assert!(
+            zone_of(&format!("volume v\n{claim}\npod db cpu=1 volume=data")).is_some(),
+            "{claim}"
+        );
     }
     for claim in ["pvc data", "pvc data class=", "pvc data volume=v unconfirmed"] {
-        assert_eq!(zone_of(&format!("volume v\n{claim}\npod db cpu=1 volume=data")), None, "{claim}");
+        assert_eq!(
+            zone_of(&format!("volume v\n{claim}\npod db cpu=1 volume=data")),
+            None,
+            "{claim}"
+        );
     }
 }
 
@@ -61,7 +72,12 @@ fn zones_of_storage_and_pod_are_intersected() {
     for (storage, claim) in [(class, "class=wait"), (bound, "volume=there")] {
         for (name, volume) in [("data", "volume=data"), ("db-tmp", "scratch=tmp")] {
             let situation = |pod: &str| format!("{storage}\npvc {name} {claim}\npod db cpu=1 {volume} {pod}");
-            assert_eq!(zone_of(&situation(either)).as_deref(), Some("test-zone-3"), "{}", situation(either));
+            assert_eq!(
+                zone_of(&situation(either)).as_deref(),
+                Some("test-zone-3"),
+                "{}",
+                situation(either)
+            );
             assert_eq!(zone_of(&situation(first)), None, "{}", situation(first));
         }
     }
@@ -108,14 +124,20 @@ fn several_volumes_meet_in_the_one_zone_they_share() {
 fn a_node_attaches_no_more_volumes_than_it_can() {
     let node = "node n1 cpu=100 memory=100Gi attach:ebs.csi.aws.com=10\n";
     let pods = |class: &str| {
-        let pods = (1..=6).map(|n| {
-            format!("pvc a{n} {class}\npvc b{n} {class}\npod db{n} cpu=10m volume=a{n} volume=b{n}\n")
-        });
-        format!("catalog standard\npool default\n{node}class ebs driver=ebs.csi.aws.com default\nclass tree driver=kubernetes.io/aws-ebs\n{}", pods.collect::<String>())
+        let pods =
+            (1..=6).map(|n| format!("pvc a{n} {class}\npvc b{n} {class}\npod db{n} cpu=10m volume=a{n} volume=b{n}\n"));
+        format!(
+            "catalog standard\npool default\n{node}class ebs driver=ebs.csi.aws.com default\nclass tree driver=kubernetes.io/aws-ebs\n{}",
+            pods.collect::<String>()
+        )
     };
     for class in ["class=ebs", "class=tree", ""] {
         let plan = plan_of(&pods(class));
-        assert_eq!((plan.placements[0].pods.len(), plan.launches.len()), (5, 1), "{class}: {plan}");
+        assert_eq!(
+            (plan.placements[0].pods.len(), plan.launches.len()),
+            (5, 1),
+            "{class}: {plan}"
+        );
     }
     let shared = plan_of(&format!(
         "{node}class ebs driver=ebs.csi.aws.com\npvc data class=ebs\npod db cpu=10m volume=data count=100"

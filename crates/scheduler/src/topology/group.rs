@@ -1,10 +1,10 @@
 //! One rule and its counters.
 
-use model::{Requirements, Taint, Toleration, requirements::AllowUndefined, taint};
+use model::{Requirements, Snapshot, Taint, Toleration, requirements::AllowUndefined, taint};
 use rustc_hash::FxHashMap;
 
 use super::{AllowedHosts, Audience, Axis, Keys};
-use crate::bits::Bits;
+use crate::{bits::Bits, machine::Look};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Rule {
@@ -30,6 +30,13 @@ impl Filter {
                 .iter()
                 .any(|wanted| labels.is_compatible(wanted, AllowUndefined::Nothing));
         labelled && self.tolerates(taints)
+    }
+
+    /// A machine whose labels are still open takes part when it will, whatever it becomes.
+    pub fn admits_look(&self, snapshot: &Snapshot, look: &Look) -> bool {
+        let mut ways = self.alternatives.iter();
+        let labelled = self.alternatives.is_empty() || ways.any(|wanted| look.labels.meet(snapshot, wanted));
+        labelled && self.tolerates(&look.taints)
     }
 
     pub fn tolerates(&self, taints: &[Taint]) -> bool {

@@ -80,7 +80,9 @@ impl<'a, 'p> Shop<'a, 'p> {
 
     fn number(&mut self, launch: &'p Launch) -> usize {
         let rest = launch.requirements.iter();
-        let rest = rest.filter(|requirement| requirement.key != vocabulary::INSTANCE_TYPE).collect();
+        let rest = rest
+            .filter(|requirement| requirement.key != vocabulary::INSTANCE_TYPE)
+            .collect();
         let next = self.orders.len();
         let order = *self.orders.entry((launch.pool.as_str(), rest)).or_insert(next);
         let key = (order, &*launch.instance_types);
@@ -123,7 +125,10 @@ impl<'a, 'p> Shop<'a, 'p> {
         listing.sorted.sort_unstable();
         let one_room = listing.goods.iter().all(|goods| goods.rooms.len() == 1);
         if one_room {
-            let rooms = listing.goods.iter().map(|goods| goods.rooms[0].clone().minus(&goods.daemons));
+            let rooms = listing
+                .goods
+                .iter()
+                .map(|goods| goods.rooms[0].clone().minus(&goods.daemons));
             listing.common = least(rooms);
         }
         listing
@@ -136,7 +141,10 @@ fn daemons<'a>(snapshot: &'a Snapshot, launch: &Launch) -> Vec<(&'a PodShape, Ve
     labels.remove(vocabulary::INSTANCE_TYPE);
     labels.extend([vocabulary::REGISTERED, vocabulary::INITIALIZED].map(|key| Requirement::one_of(key, ["true"])));
     let allow = AllowUndefined::WellKnown(&snapshot.vocabulary);
-    let taints = snapshot.pools.get(&launch.pool).map_or(&[][..], |pool| &pool.template.taints);
+    let taints = snapshot
+        .pools
+        .get(&launch.pool)
+        .map_or(&[][..], |pool| &pool.template.taints);
     let shapes = snapshot.daemons.values().map(|daemon| daemon.shape.as_ref());
     let running = shapes
         .filter(|daemon| !daemon.claims_devices() && hard(taints).all(|taint| daemon.tolerates(taint)))
@@ -183,7 +191,10 @@ pub(in super::super) fn values_of<'a>(
     key: &LabelKey,
 ) -> BTreeSet<&'a LabelValue> {
     let own = launch.requirements.get(key.as_str());
-    let kinds = launch.instance_types.iter().filter_map(|name| snapshot.instance_type(&launch.pool, name));
+    let kinds = launch
+        .instance_types
+        .iter()
+        .filter_map(|name| snapshot.instance_type(&launch.pool, name));
     let mut values = BTreeSet::new();
     for kind in kinds {
         let bought = kind.offerings_within(&launch.requirements);

@@ -36,7 +36,9 @@ pub(super) fn keep_away(
     namespace: &Arc<str>,
     owners: &[ResidentId],
 ) -> Vec<Violation> {
-    let Some(selector) = &term.selector else { return Vec::new() };
+    let Some(selector) = &term.selector else {
+        return Vec::new();
+    };
     let selected = town.selected(&Namespaces::of(town.snapshot, term, namespace), selector);
     if selected.is_empty() {
         return Vec::new();
@@ -60,10 +62,16 @@ pub(super) fn keep_away(
         let resident = &town.residents[*owner];
         let domains = axis.possible(resident.site).iter();
         let crowds = domains.filter_map(|domain| inside.get(domain));
-        let other = crowds.filter_map(|crowd| crowd.other_than(*owner, resident.planned)).next();
+        let other = crowds
+            .filter_map(|crowd| crowd.other_than(*owner, resident.planned))
+            .next();
         let Some(other) = other else { continue };
         // Of a running pod and a planned one, the planned one is out of place.
-        let (at_fault, counterpart) = if resident.planned { (*owner, other) } else { (other, *owner) };
+        let (at_fault, counterpart) = if resident.planned {
+            (*owner, other)
+        } else {
+            (other, *owner)
+        };
         broken.push(Violation::TooNear {
             place: town.place(town.residents[at_fault].site),
             pod: town.residents[at_fault].pod.key.clone(),
@@ -93,7 +101,10 @@ pub(super) fn come_close(
     let met: BTreeSet<Domain> = others.filter_map(|id| axis.homes[town.residents[*id].site]).collect();
     let mut domains: BTreeMap<Option<Domain>, Vec<ResidentId>> = BTreeMap::new();
     for owner in owners {
-        domains.entry(axis.homes[town.residents[*owner].site]).or_default().push(*owner);
+        domains
+            .entry(axis.homes[town.residents[*owner].site])
+            .or_default()
+            .push(*owner);
     }
     domains.retain(|domain, _| domain.is_none_or(|domain| !met.contains(&domain)));
     if domains.is_empty() {
@@ -104,7 +115,10 @@ pub(super) fn come_close(
     let somewhere = |id: &&ResidentId| axis.homes[town.residents[**id].site].is_some();
     let running = selected.iter().filter(somewhere).any(|id| !town.residents[*id].planned);
     let mut started = usize::from(!pioneers.is_empty() && !running);
-    let homes: BTreeSet<Domain> = selected.iter().filter_map(|id| axis.homes[town.residents[*id].site]).collect();
+    let homes: BTreeSet<Domain> = selected
+        .iter()
+        .filter_map(|id| axis.homes[town.residents[*id].site])
+        .collect();
     let mut orphans: Vec<(Option<Domain>, Vec<ResidentId>)> = domains.into_iter().collect();
     orphans.sort_by_key(|(domain, owners)| (domain.is_none(), std::cmp::Reverse(owners.len())));
     let mut broken = Vec::new();

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use model::{LabelKey, Requirement, Requirements, Snapshot, Toleration, pod::LabelSelector, requirement::Values, vocabulary};
+use model::{
+    LabelKey, Requirement, Requirements, Snapshot, Toleration, pod::LabelSelector, requirement::Values, vocabulary,
+};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -45,9 +47,13 @@ pub(super) fn check<'a>(
     let town: &Town<'a> = town;
     let axis = town.axis(key);
     let scope = scope(rule);
-    let taking_part = scopes.taking_part.entry(scope.clone()).or_insert_with(|| taking_part(town, &scope));
+    let taking_part = scopes
+        .taking_part
+        .entry(scope.clone())
+        .or_insert_with(|| taking_part(town, &scope));
     let home = |site: usize| axis.homes[site].filter(|_| taking_part[site]);
-    let eligible: BTreeSet<Domain> = (0..town.sites.len()).filter(|site| town.is_certain(*site)).filter_map(home).collect();
+    let certain = (0..town.sites.len()).filter(|site| town.is_certain(*site));
+    let mut eligible: BTreeSet<Domain> = certain.filter_map(home).collect();
 
     let carriers: BTreeSet<ResidentId> = owners.iter().copied().collect();
     let mut counts: FxHashMap<Domain, Count> = FxHashMap::default();
@@ -64,9 +70,14 @@ pub(super) fn check<'a>(
             counted.insert(id);
         }
     }
+    eligible.extend(counts.keys());
     let total = |domain: &Domain| counts.get(domain).map_or(0, |count| count.total);
     let mut least = eligible.iter().map(total).min().unwrap_or(0);
-    if rule.spread.min_domains.is_some_and(|wanted| eligible.len() < wanted as usize) {
+    if rule
+        .spread
+        .min_domains
+        .is_some_and(|wanted| eligible.len() < wanted as usize)
+    {
         least = 0;
     }
     if least > 0 && key == vocabulary::ZONE {
@@ -102,7 +113,9 @@ pub(super) fn check<'a>(
         }
         // The last ones are too many; those who do not count themselves had no business there at all.
         let (selves, guests): (Vec<_>, Vec<_>) = owners.into_iter().partition(|owner| counted.contains(owner));
-        let guests = guests.into_iter().filter(|_| count.before > least.saturating_add(rule.spread.max_skew));
+        let guests = guests
+            .into_iter()
+            .filter(|_| count.before > least.saturating_add(rule.spread.max_skew));
         let last = selves.into_iter().rev().take(excess as usize);
         broken.extend(last.chain(guests).map(|owner| Violation::Uneven {
             place: town.place(town.residents[owner].site),
@@ -118,7 +131,9 @@ pub(super) fn check<'a>(
 
 /// The pods that the rule counts. A label among `matchLabelKeys` that the pod lacks does not matter.
 fn selected(town: &Town<'_>, rule: &SpreadRule<'_>) -> Vec<ResidentId> {
-    let Some(selector) = &rule.spread.selector else { return Vec::new() };
+    let Some(selector) = &rule.spread.selector else {
+        return Vec::new();
+    };
     let mut requirements = selector.requirements.clone();
     let like = rule.spread.match_label_keys.iter().zip(&rule.like);
     requirements.extend(like.filter_map(|(key, value)| {
@@ -155,19 +170,27 @@ fn taking_part(town: &Town<'_>, (selector, terms, tolerations): &Scope<'_>) -> V
     let ways = ways(selector, terms);
     let labelled = |site: usize| ways.iter().any(|way| town.meets(site, way));
     let untainted = |site: usize| {
-        tolerations.is_none_or(|tolerations| {
-            hard(town.taints(site)).all(|taint| taint.is_tolerated_by(tolerations))
-        })
+        tolerations.is_none_or(|tolerations| hard(town.taints(site)).all(|taint| taint.is_tolerated_by(tolerations)))
     };
-    (0..town.sites.len()).map(|site| untainted(site) && labelled(site)).collect()
+    (0..town.sites.len())
+        .map(|site| untainted(site) && labelled(site))
+        .collect()
 }
 
 /// Zones in which some pool could make a node that the pod's node rules and tolerations allow, size aside.
 fn zones_within_reach(snapshot: &Snapshot, rule: &SpreadRule<'_>) -> BTreeSet<String> {
-    let terms: Vec<&[Requirement]> = rule.affinity.required_nodes.iter().map(|term| term.requirements.as_slice()).collect();
+    let terms: Vec<&[Requirement]> = rule
+        .affinity
+        .required_nodes
+        .iter()
+        .map(|term| term.requirements.as_slice())
+        .collect();
     let ways = ways(rule.node_selector, &terms);
     let mut zones = BTreeSet::new();
-    let pools = snapshot.pools.values().filter(|pool| pool.ready && !pool.is_static() && pool.deleting.is_none());
+    let pools = snapshot
+        .pools
+        .values()
+        .filter(|pool| pool.ready && !pool.is_static() && pool.deleting.is_none());
     for pool in pools {
         let template = &pool.template;
         if hard(&template.taints).any(|taint| !taint.is_tolerated_by(rule.tolerations)) {
@@ -186,7 +209,11 @@ fn zones_within_reach(snapshot: &Snapshot, rule: &SpreadRule<'_>) -> BTreeSet<St
                 both
             })
             .collect();
-        let kinds = snapshot.catalogs.get(&pool.name).into_iter().flat_map(|catalog| catalog.iter());
+        let kinds = snapshot
+            .catalogs
+            .get(&pool.name)
+            .into_iter()
+            .flat_map(|catalog| catalog.iter());
         for kind in kinds {
             for way in narrowed.iter().filter(|way| kind.requirements.overlaps(way)) {
                 let sold = kind.offerings_within(way).map(|offering| offering.zone.as_str());

@@ -71,7 +71,11 @@ impl Axis<'_> {
 
 impl<'a> Town<'a> {
     pub fn new(snapshot: &'a Snapshot, plan: &'a Plan) -> Self {
-        let launches = plan.launches.iter().enumerate().map(|(index, launch)| Site::Launch(index, launch));
+        let launches = plan
+            .launches
+            .iter()
+            .enumerate()
+            .map(|(index, launch)| Site::Launch(index, launch));
         let machines = snapshot.nodes.values().map(|machine| Site::Machine(machine));
         let mut town = Self {
             snapshot,
@@ -86,13 +90,23 @@ impl<'a> Town<'a> {
 
     fn settle(&mut self, plan: &'a Plan) {
         let first = plan.launches.len();
-        let machines = self.sites[first..].iter().enumerate().filter_map(|(index, site)| match site {
-            Site::Machine(machine) => Some((first + index, *machine)),
-            Site::Launch(..) => None,
-        });
+        let machines = self.sites[first..]
+            .iter()
+            .enumerate()
+            .filter_map(|(index, site)| match site {
+                Site::Machine(machine) => Some((first + index, *machine)),
+                Site::Launch(..) => None,
+            });
         let by_key: FxHashMap<_, SiteId> = machines.map(|(site, machine)| (&machine.key, site)).collect();
-        let launched = plan.launches.iter().enumerate().map(|(index, launch)| (Some(index), &launch.pods));
-        let placed = plan.placements.iter().map(|placement| (by_key.get(&placement.node).copied(), &placement.pods));
+        let launched = plan
+            .launches
+            .iter()
+            .enumerate()
+            .map(|(index, launch)| (Some(index), &launch.pods));
+        let placed = plan
+            .placements
+            .iter()
+            .map(|placement| (by_key.get(&placement.node).copied(), &placement.pods));
         let mut moved: FxHashSet<&PodKey> = plan.refusals.keys().collect();
         for (site, pods) in launched.chain(placed) {
             for key in pods {
@@ -103,10 +117,17 @@ impl<'a> Town<'a> {
             }
         }
         for pod in self.snapshot.pods.values() {
-            let Some(node) = pod.node.as_ref().filter(|_| pod.is_active() && !moved.contains(&pod.key)) else {
+            let Some(node) = pod
+                .node
+                .as_ref()
+                .filter(|_| pod.is_active() && !moved.contains(&pod.key))
+            else {
                 continue;
             };
-            let site = self.snapshot.node_named(node).and_then(|machine| by_key.get(&machine.key));
+            let site = self
+                .snapshot
+                .node_named(node)
+                .and_then(|machine| by_key.get(&machine.key));
             if let Some(site) = site {
                 self.add(pod, *site, false);
             }
@@ -130,8 +151,8 @@ impl<'a> Town<'a> {
         }
     }
 
-    /// Whether a machine will be there for certain. What was ordered and not launched yet may come to nothing, so that
-    /// nobody has to reckon with its domains.
+    /// Whether the domains of a machine are to be reckoned with, although nobody who counts is there. What was ordered
+    /// and not launched yet may come to nothing.
     pub fn is_certain(&self, site: SiteId) -> bool {
         match self.sites[site] {
             Site::Launch(..) => true,
@@ -164,6 +185,11 @@ impl<'a> Town<'a> {
 
     /// Whether a machine is one that requirements describe.
     pub fn meets(&self, site: SiteId, way: &Requirements) -> bool {
+        if let Site::Machine(machine) = self.sites[site]
+            && let Some(claim) = machine.claim.as_ref().filter(|_| ledger::is_unlaunched(machine))
+        {
+            return claim.requirements.guarantee(way, &self.snapshot.vocabulary);
+        }
         way.iter().all(|wanted| match self.label(site, wanted.key.as_str()) {
             Some(value) => wanted.has(value),
             None => wanted.operator().accepts_absence(),
@@ -227,7 +253,9 @@ impl<'a> Axis<'a> {
 /// What a label of a launch will be for certain.
 fn fixed<'a>(launch: &'a Launch, key: &str) -> Option<&'a str> {
     let written = launch.labels.get(key);
-    written.or_else(|| launch.requirements.get(key).single()).map(LabelValue::as_str)
+    written
+        .or_else(|| launch.requirements.get(key).single())
+        .map(LabelValue::as_str)
 }
 
 /// What a label would be if the launch became what it would buy now.
@@ -257,7 +285,9 @@ fn label_of_machine<'a>(machine: &'a StateNode, key: &str) -> Option<&'a str> {
 
 /// The values that a label of an unlaunched machine may get.
 fn open_values<'a>(snapshot: &'a Snapshot, machine: &'a StateNode, key: &str) -> BTreeSet<&'a LabelValue> {
-    let Some(claim) = &machine.claim else { return BTreeSet::new() };
+    let Some(claim) = &machine.claim else {
+        return BTreeSet::new();
+    };
     let own = claim.requirements.get(key);
     let kinds = ledger::possible(snapshot, machine).into_iter();
     let listed = kinds.flat_map(|kind| kind.requirements.get(key).listed().into_iter().flatten());
@@ -277,7 +307,11 @@ impl<'a> Namespaces<'a> {
             Some(selector) if selector.requirements.is_empty() => return Namespaces::All,
             Some(selector) => {
                 let known = snapshot.namespaces.iter();
-                named.extend(known.filter(|(_, labels)| selector.matches(labels)).map(|(name, _)| &**name));
+                named.extend(
+                    known
+                        .filter(|(_, labels)| selector.matches(labels))
+                        .map(|(name, _)| &**name),
+                );
             }
             None if named.is_empty() => {
                 named.insert(own);
@@ -321,7 +355,8 @@ impl<'a> Crowd<'a> {
     }
 
     fn selected(&self, namespaces: &Namespaces<'_>, selector: &LabelSelector) -> Vec<ResidentId> {
-        let hallmark = |requirement: &Requirement| Some((requirement.key.clone(), requirement.values.single()?.clone()));
+        let hallmark =
+            |requirement: &Requirement| Some((requirement.key.clone(), requirement.values.single()?.clone()));
         let candidates: Vec<usize> = match selector.requirements.iter().find_map(hallmark) {
             Some((key, value)) => self.by_label.get(&(&key, &value)).cloned().unwrap_or_default(),
             None => (0..self.sets.len()).collect(),

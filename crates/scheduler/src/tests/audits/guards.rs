@@ -125,7 +125,10 @@ fn who_follows_a_pod_that_goes_goes_too() {
 fn limits_and_reservations_cost_the_last_ones() {
     let more = |plan: &mut Plan| {
         for pod in std::mem::take(&mut plan.refusals).into_keys() {
-            let like = plan.launches.iter().find(|launch| launch.pods[0].name[..3] == pod.name[..3]);
+            let like = plan
+                .launches
+                .iter()
+                .find(|launch| launch.pods[0].name[..3] == pod.name[..3]);
             let mut launch = like.expect("one of its kind is launched").clone();
             launch.pods = vec![pod];
             plan.launches.push(launch);

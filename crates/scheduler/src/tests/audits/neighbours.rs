@@ -43,9 +43,7 @@ fn a_spread_is_kept() {
     check(
         &with_types("pod web cpu=100m count=2 label:app=web spread=host:app=web\nnode n1 cpu=0 memory=1Gi"),
         together,
-        &[
-            "pod default/web-2 on launch 1 is spread over kubernetes.io/hostname: 2 where the least is 0 and the skew 1",
-        ],
+        &["pod default/web-2 on launch 1 is spread over kubernetes.io/hostname: 2 where the least is 0 and the skew 1"],
     );
 }
 
@@ -79,7 +77,9 @@ fn running_pods_count_for_a_spread() {
              pod web cpu=1 label:app=web spread=zone:app=web",
         ),
         pile,
-        &["pod default/web on launch 1 is spread over topology.kubernetes.io/zone: 2 where the least is 0 and the skew 1"],
+        &[
+            "pod default/web on launch 1 is spread over topology.kubernetes.io/zone: 2 where the least is 0 and the skew 1",
+        ],
     );
 }
 
@@ -119,10 +119,16 @@ fn pods_with_other_values_of_a_match_label_are_spread_apart_from_each_other() {
     };
     check(&situation("like-rev"), pair, &[]);
     let broken = |pod: &str, launch: usize| {
-        format!("pod default/{pod} on launch {launch} is spread over kubernetes.io/hostname: 2 where the least is 0 and the skew 1")
+        format!(
+            "pod default/{pod} on launch {launch} is spread over kubernetes.io/hostname: 2 where the least is 0 and the skew 1"
+        )
     };
     let expected = [broken("old-1", 1), broken("old-2", 2)];
-    check(&situation("like-unheard"), pair, &expected.each_ref().map(String::as_str));
+    check(
+        &situation("like-unheard"),
+        pair,
+        &expected.each_ref().map(String::as_str),
+    );
 }
 
 #[test]
@@ -147,7 +153,9 @@ fn too_few_domains_count_as_empty_ones() {
     check(
         &situation(3),
         place,
-        &["pod default/web on launch 1 is spread over topology.kubernetes.io/zone: 2 where the least is 0 and the skew 1"],
+        &[
+            "pod default/web on launch 1 is spread over topology.kubernetes.io/zone: 2 where the least is 0 and the skew 1",
+        ],
     );
 }
 
@@ -202,7 +210,9 @@ fn running_pods_and_new_ones_keep_away_from_each_other() {
              pod web cpu=1 label:app=web",
         ),
         onto_n1,
-        &["pod default/web on node n1 keeps away from pod default/loner over kubernetes.io/hostname, and both may be in one domain"],
+        &[
+            "pod default/web on node n1 keeps away from pod default/loner over kubernetes.io/hostname, and both may be in one domain",
+        ],
     );
     check(
         &with_types(
@@ -211,7 +221,9 @@ fn running_pods_and_new_ones_keep_away_from_each_other() {
              pod loner cpu=1 apart=host:app=web",
         ),
         onto_n1,
-        &["pod default/loner on node n1 keeps away from pod default/web over kubernetes.io/hostname, and both may be in one domain"],
+        &[
+            "pod default/loner on node n1 keeps away from pod default/web over kubernetes.io/hostname, and both may be in one domain",
+        ],
     );
 }
 
@@ -237,7 +249,9 @@ fn an_open_zone_is_not_away_from_anybody() {
         Arc::make_mut(&mut plan.launches[0].requirements).remove(vocabulary::ZONE);
     };
     let near = |pod: &str, launch: usize, other: &str| {
-        format!("pod default/{pod} on launch {launch} keeps away from pod default/{other} over topology.kubernetes.io/zone, and both may be in one domain")
+        format!(
+            "pod default/{pod} on launch {launch} keeps away from pod default/{other} over topology.kubernetes.io/zone, and both may be in one domain"
+        )
     };
     let expected = [near("loner-1", 1, "loner-2"), near("loner-2", 2, "loner-1")];
     check(
@@ -303,7 +317,9 @@ fn a_group_that_keeps_together_starts_once() {
     check(
         &with_types("pod web cpu=100m count=3 label:app=web near=zone:app=web"),
         split,
-        &["pod default/web-3 on launch 2 finds none of the pods there that it asks for over topology.kubernetes.io/zone"],
+        &[
+            "pod default/web-3 on launch 2 finds none of the pods there that it asks for over topology.kubernetes.io/zone",
+        ],
     );
     let elsewhere = |plan: &mut Plan| {
         move_to(plan, 0, "b");
