@@ -63,7 +63,11 @@ fn diverse(pods: usize) -> (Snapshot, Round) {
         match number / fifth.max(1) {
             1 | 2 if fifth > 0 => {
                 shape.labels = labels("my-label", random.letter());
-                let key = if number / fifth == 1 { vocabulary::ZONE } else { vocabulary::HOSTNAME };
+                let key = if number / fifth == 1 {
+                    vocabulary::ZONE
+                } else {
+                    vocabulary::HOSTNAME
+                };
                 shape.spreads = vec![TopologySpread {
                     topology_key: key.to_owned(),
                     max_skew: 1,
@@ -130,7 +134,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap_or(0) % bound
     }
 

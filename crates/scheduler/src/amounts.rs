@@ -136,7 +136,10 @@ mod tests {
             [resources("cpu=4 memory=16Gi gpu=1")],
         );
         let dims = Dims::new(pods.iter(), node.iter(), std::iter::empty());
-        assert_eq!(dims.names().iter().map(ToString::to_string).collect::<Vec<_>>(), ["cpu", "memory"]);
+        assert_eq!(
+            dims.names().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["cpu", "memory"]
+        );
         assert_eq!(dims.demand(&pods[0]).as_slice(), [5, 1]);
         assert_eq!(dims.supply(&node[0]).as_slice(), [80, 32]);
         assert_eq!(dims.quantity(0, 5), "250m".parse().unwrap());

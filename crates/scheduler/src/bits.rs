@@ -56,7 +56,10 @@ impl Bits {
 
     /// Members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(index, word)| members(index, *word))
+        self.0
+            .iter()
+            .enumerate()
+            .flat_map(|(index, word)| members(index, *word))
     }
 
     pub fn words(&self) -> &[u64] {

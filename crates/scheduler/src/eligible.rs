@@ -20,7 +20,10 @@ pub(crate) fn check(snapshot: &Snapshot, pod: &Pod, options: &Options) -> Result
         return Err(Refusal::Devices(DraRefusal::Ignored));
     }
     let first_term = shape.affinity.required_nodes.first();
-    let insists = shape.node_selector.iter().chain(first_term.into_iter().flat_map(|term| &term.requirements));
+    let insists = shape
+        .node_selector
+        .iter()
+        .chain(first_term.into_iter().flat_map(|term| &term.requirements));
     let opts_out = |requirement: &Requirement| {
         requirement.key == vocabulary::NODEPOOL && requirement.operator() == Operator::DoesNotExist
     };
@@ -38,7 +41,9 @@ pub(crate) fn check(snapshot: &Snapshot, pod: &Pod, options: &Options) -> Result
 fn contradicted(shape: &PodShape) -> Option<LabelKey> {
     let terms = &shape.affinity.required_nodes;
     let selector = || shape.node_selector.iter();
-    let mut keys = terms.iter().map(|term| contradiction(selector().chain(&term.requirements)));
+    let mut keys = terms
+        .iter()
+        .map(|term| contradiction(selector().chain(&term.requirements)));
     let first = keys.next().unwrap_or_else(|| contradiction(selector()))?;
     keys.all(|key| key.is_some()).then(|| first.clone())
 }

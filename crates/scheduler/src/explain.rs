@@ -56,7 +56,10 @@ impl Greedy<'_> {
             return conflict.map_or(PoolRefusal::NoInstanceTypes, PoolRefusal::Requirements);
         };
         let places: Vec<Demand> = needs.volumes.clone();
-        let stored: Vec<_> = places.iter().filter_map(|place| problem.states.narrow(state, *place)).collect();
+        let stored: Vec<_> = places
+            .iter()
+            .filter_map(|place| problem.states.narrow(state, *place))
+            .collect();
         if let (Some(place), true) = (places.first(), stored.is_empty()) {
             let conflict = problem.states.conflict(state, *place);
             return conflict.map_or(PoolRefusal::NoInstanceTypes, PoolRefusal::Volumes);
@@ -118,7 +121,10 @@ impl Greedy<'_> {
             },
             Axis::Key(key) => {
                 let key = &self.problem.topology.keys[key];
-                let domains = group.known.iter().map(|domain| (key.values[domain].clone(), group.counts[domain]));
+                let domains = group
+                    .known
+                    .iter()
+                    .map(|domain| (key.values[domain].clone(), group.counts[domain]));
                 RuleRefusal {
                     rule,
                     key: key.label.clone(),

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use model::{InstanceType, InstanceTypeName, LabelValue, Labels, Requirement, Requirements, Resources, Snapshot, vocabulary};
+use model::{
+    InstanceType, InstanceTypeName, LabelValue, Labels, Requirement, Requirements, Resources, Snapshot, vocabulary,
+};
 use rustc_hash::FxHashMap;
 
 use crate::{

@@ -57,7 +57,11 @@ impl<'a> Greedy<'a> {
     pub fn new(mut problem: Problem<'a>) -> Self {
         let first_host = problem.machines.all.len().next_multiple_of(u64::BITS as usize);
         let domains = Domains::new(&problem.topology.keys, &mut problem.states);
-        let by_domain = problem.topology.keys.iter().map(|key| vec![Bits::default(); key.values.len()]);
+        let by_domain = problem
+            .topology
+            .keys
+            .iter()
+            .map(|key| vec![Bits::default(); key.values.len()]);
         let by_domain = by_domain.collect();
         Self {
             problem,
@@ -223,8 +227,7 @@ impl<'a> Greedy<'a> {
             }
             for index in members(word, candidates) {
                 let machine = &machines.all[index];
-                let roomy = amounts::fits(&needs.amounts, &machine.free)
-                    && !ports_clash(&needs.ports, &machine.ports);
+                let roomy = amounts::fits(&needs.amounts, &machine.free) && !ports_clash(&needs.ports, &machine.ports);
                 if !roomy {
                     alive.remove(index);
                     continue;
@@ -265,7 +268,9 @@ impl<'a> Greedy<'a> {
             key: &state.key,
             name: state.node_name(),
             initialized: state.is_initialized(),
-            kind: kind.and_then(|(pool, kind)| snapshot.instance_type(&pool, &kind)).map(AsRef::as_ref),
+            kind: kind
+                .and_then(|(pool, kind)| snapshot.instance_type(&pool, &kind))
+                .map(AsRef::as_ref),
             labels,
         }
     }
@@ -432,7 +437,11 @@ impl<'a> Greedy<'a> {
         if let Some(devices) = &mut self.problem.devices
             && (admission.devices.is_some() || (open.has_devices && open.rows != admission.rows))
         {
-            let kinds: Vec<_> = admission.rows.iter().map(|row| template.market.rows[row].kind).collect();
+            let kinds: Vec<_> = admission
+                .rows
+                .iter()
+                .map(|row| template.market.rows[row].kind)
+                .collect();
             match admission.devices {
                 Some(allocation) => {
                     let host = HostView::Claim {
@@ -477,7 +486,13 @@ impl<'a> Greedy<'a> {
             }
         }
         self.queue.entry(count + 1).or_default().insert(index);
-        let counted: Vec<GroupId> = class.ties.counted.iter().chain(&chosen.carried.repels).copied().collect();
+        let counted: Vec<GroupId> = class
+            .ties
+            .counted
+            .iter()
+            .chain(&chosen.carried.repels)
+            .copied()
+            .collect();
         for group in counted {
             self.count(group, index);
         }
@@ -501,7 +516,9 @@ impl<'a> Greedy<'a> {
         match group.identity.axis {
             Axis::Host => group.count_host(host),
             Axis::Key(key) => {
-                let domains = self.domains.of(&problem.topology.keys[key], key, &problem.states, state);
+                let domains = self
+                    .domains
+                    .of(&problem.topology.keys[key], key, &problem.states, state);
                 let everywhere = group.identity.rule == Rule::AntiAffinity;
                 match domains.single() {
                     Some(domain) => group.count(domain),
@@ -521,7 +538,11 @@ fn taking_part(filter: &Filter, template: &mut Template<'_>, states: &mut States
         return rows;
     }
     let anyone = Requirements::default();
-    let ways = if filter.alternatives.is_empty() { std::slice::from_ref(&anyone) } else { &filter.alternatives };
+    let ways = if filter.alternatives.is_empty() {
+        std::slice::from_ref(&anyone)
+    } else {
+        &filter.alternatives
+    };
     for way in ways {
         if !states.of_state(state).is_compatible(way, AllowUndefined::Nothing) {
             continue;

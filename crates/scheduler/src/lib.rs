@@ -54,10 +54,7 @@ mod zones;
 
 pub use audit::{Place, Violation, audit, guard};
 pub use plan::{Choice, Launch, Placement, Plan};
-pub use refusal::{
-    Ineligible, InvalidPod, Lacking, PoolRefusal, Refusal, RuleKind, RuleRefusal, Unfit,
-    VolumeRefusal,
-};
+pub use refusal::{Ineligible, InvalidPod, Lacking, PoolRefusal, Refusal, RuleKind, RuleRefusal, Unfit, VolumeRefusal};
 pub use round::{MinValuesPolicy, Options, PreferencePolicy, Round};
 pub use solve::solve;
 pub use zones::EffectiveZone;

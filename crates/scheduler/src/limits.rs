@@ -49,7 +49,10 @@ impl Limits {
         let others = limits.iter().filter(|(name, _)| **name != ResourceName::NODES);
         let (names, left): (Vec<_>, Vec<_>) = others.map(|(name, most)| (name.clone(), rest(name, most))).unzip();
         let amounts = |row: &Row<'_>| -> Vec<i128> {
-            names.iter().map(|name| row.kind.capacity.get(name.as_str()).nanos()).collect()
+            names
+                .iter()
+                .map(|name| row.kind.capacity.get(name.as_str()).nanos())
+                .collect()
         };
         let rows: Vec<Vec<i128>> = rows.iter().map(amounts).collect();
         let sorted = |dim: usize| {

@@ -10,7 +10,8 @@ use std::{
 };
 
 use model::{
-    Effect, LabelKey, LabelValue, NodeKey, Pod, PodKey, Requirement, Requirements, Resources, Snapshot, StateNode, Taint,
+    Effect, LabelKey, LabelValue, NodeKey, Pod, PodKey, Requirement, Requirements, Resources, Snapshot, StateNode,
+    Taint,
     pod::{HostPort, PodShape},
     requirements::AllowUndefined,
     vocabulary,
@@ -283,7 +284,10 @@ fn machine<'a>(viewer: &Viewer<'a, '_>, state: &'a StateNode, look: usize, expec
     let bound: Vec<&Arc<Pod>> = snapshot.pods_of(state).filter(|pod| !pod.is_terminal()).collect();
     // A daemon that has not arrived yet will want its ports.
     let arrived = |ports: &[HostPort]| bound.iter().any(|pod| pod.is_daemon() && pod.shape.host_ports == ports);
-    let awaited = expected.iter().map(|daemon| &daemon.host_ports).filter(|ports| !arrived(ports));
+    let awaited = expected
+        .iter()
+        .map(|daemon| &daemon.host_ports)
+        .filter(|ports| !arrived(ports));
     let taken = bound.iter().map(|pod| &pod.shape.host_ports).chain(awaited);
     machine.ports = taken.flatten().cloned().collect();
     machine

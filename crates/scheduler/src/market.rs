@@ -126,7 +126,10 @@ impl<'a> Market<'a> {
                 deals: first..self.deals.len(),
             });
             if !shape.daemon_ports.is_empty() {
-                let same = self.daemon_ports.iter_mut().find(|(ports, _)| *ports == shape.daemon_ports);
+                let same = self
+                    .daemon_ports
+                    .iter_mut()
+                    .find(|(ports, _)| *ports == shape.daemon_ports);
                 match same {
                     Some((_, rows)) => rows.insert(row),
                     None => self
@@ -201,9 +204,12 @@ impl<'a> Market<'a> {
     /// left out.
     pub fn values_of(&self, key: &str) -> impl Iterator<Item = (&Values, &Bits)> {
         let label = self.by_label.0.get(key);
-        label
-            .into_iter()
-            .flat_map(|label| label.values.iter().map(|(requirement, rows)| (&requirement.values, rows)))
+        label.into_iter().flat_map(|label| {
+            label
+                .values
+                .iter()
+                .map(|(requirement, rows)| (&requirement.values, rows))
+        })
     }
 }
 

@@ -2,7 +2,9 @@
 
 use model::pod::HostPort;
 
-use crate::{amounts::Amounts, bits::Bits, dra::Allocation, limits::Charge, reservations::Held, states::State, variety::Variety};
+use crate::{
+    amounts::Amounts, bits::Bits, dra::Allocation, limits::Charge, reservations::Held, states::State, variety::Variety,
+};
 
 /// A machine that a round opens.
 #[derive(Clone, Debug)]

@@ -78,7 +78,9 @@ fn repacked(greedy: &mut Greedy<'_>, template: usize, opens: &[Open]) -> Option<
 
 fn price(greedy: &mut Greedy<'_>, open: &Open) -> f64 {
     let problem = &mut greedy.problem;
-    let view = problem.templates[open.template].market.view(&problem.states, open.state);
+    let view = problem.templates[open.template]
+        .market
+        .view(&problem.states, open.state);
     let prices = open.rows.iter().map(|row| view.prices[row]);
     prices.min_by(f64::total_cmp).unwrap_or(f64::INFINITY)
 }

@@ -75,7 +75,8 @@ impl<'a> Problem<'a> {
         let supplies = catalogs.iter().map(|kind| kind.allocatable());
         let machines = snapshot.nodes.values().flat_map(|state| {
             let node = state.node.as_ref().map(|node| &node.allocatable);
-            node.into_iter().chain(state.claim.as_ref().map(|claim| &claim.allocatable))
+            node.into_iter()
+                .chain(state.claim.as_ref().map(|claim| &claim.allocatable))
         });
         let dims = Dims::new(
             demands.chain(daemons.iter().map(|daemon| &daemon.requests)),
@@ -120,12 +121,16 @@ impl<'a> Problem<'a> {
             .collect();
         let members = sorter.members(&entrants, variants);
         let (classes, mut interest) = (sorter.classes, sorter.interest);
-        for way in daemons.iter().flat_map(|daemon| Requirements::alternatives_of_pod(daemon)) {
+        for way in daemons
+            .iter()
+            .flat_map(|daemon| Requirements::alternatives_of_pod(daemon))
+        {
             interest.extend(keys_of(&way));
         }
         interest.extend(topology.keys.iter().map(|key| key.label.clone()));
 
-        let unsettled = |state: &StateNode| round.options.enforce_consolidate_after && is_unsettled(snapshot, state, round);
+        let unsettled =
+            |state: &StateNode| round.options.enforce_consolidate_after && is_unsettled(snapshot, state, round);
         let machines = Machines::new(&Viewer {
             snapshot,
             dims: &dims,
@@ -259,9 +264,14 @@ fn keys(
     }
     repellers.iter().for_each(|(_, term)| note(&term.topology_key));
     Keys::new(labels, |label| {
-        let pools = templates.iter().map(|template| domains(template, label, states)).collect();
+        let pools = templates
+            .iter()
+            .map(|template| domains(template, label, states))
+            .collect();
         let bought = snapshot.nodes.values().filter(|state| !template::is_superposed(state));
-        let machines = bought.filter_map(|state| state.labels().get(label).cloned()).collect::<BTreeSet<_>>();
+        let machines = bought
+            .filter_map(|state| state.labels().get(label).cloned())
+            .collect::<BTreeSet<_>>();
         (pools, machines.into_iter().collect())
     })
 }
@@ -291,7 +301,11 @@ fn rank_domains(templates: &mut [Template<'_>], keys: &Keys, states: &mut States
                     let prices = &template.market.view(states, state).prices;
                     prices.iter().copied().min_by(f64::total_cmp)
                 };
-                let prices: Vec<f64> = key.values.iter().map(|value| price(value).unwrap_or(f64::INFINITY)).collect();
+                let prices: Vec<f64> = key
+                    .values
+                    .iter()
+                    .map(|value| price(value).unwrap_or(f64::INFINITY))
+                    .collect();
                 let mut order: Vec<usize> = (0..prices.len()).collect();
                 order.sort_by(|a, b| prices[*a].total_cmp(&prices[*b]).then(a.cmp(b)));
                 let mut ranks = vec![0; order.len()];
@@ -310,7 +324,9 @@ fn discouraged(snapshot: &Snapshot, templates: &[Template<'_>]) -> bool {
     let mut taints = pools.flat_map(|template| &template.pool.template.taints);
     let nodes = snapshot.nodes.values().filter_map(|state| state.node.as_ref());
     taints.any(|taint| taint.effect == Effect::PreferNoSchedule)
-        || nodes.flat_map(|node| &node.taints).any(|taint| taint.effect == Effect::PreferNoSchedule)
+        || nodes
+            .flat_map(|node| &node.taints)
+            .any(|taint| taint.effect == Effect::PreferNoSchedule)
 }
 
 /// A machine whose pods have come or gone so recently that its pool's `consolidateAfter` has not passed.
@@ -354,16 +370,22 @@ struct Drafts {
 impl<'a> Sorter<'a, '_> {
     /// The variants of each entrant; entrants of one kind share them.
     fn variants(&mut self, entrants: &[Entrant<'a>]) -> Vec<Arc<Drafts>> {
-        let mut by_pointer: FxHashMap<(&str, *const PodShape, Vec<Demand>, bool, Option<&PodKey>), Arc<Drafts>> = FxHashMap::default();
+        let mut by_pointer: FxHashMap<(&str, *const PodShape, Vec<Demand>, bool, Option<&PodKey>), Arc<Drafts>> =
+            FxHashMap::default();
         let mut by_value: FxHashMap<Kind<'a>, Arc<Drafts>> = FxHashMap::default();
         let mut all = Vec::with_capacity(entrants.len());
         for entrant in entrants {
             let (pod, shape) = (entrant.pod, entrant.pod.shape.as_ref());
             let namespace: &str = &pod.key.namespace;
-            let volumes: Vec<Demand> = entrant.volumes.alternatives.iter().map(|alternative| {
-                self.interest.extend(keys_of(alternative));
-                self.states.demand(alternative.clone())
-            }).collect();
+            let volumes: Vec<Demand> = entrant
+                .volumes
+                .alternatives
+                .iter()
+                .map(|alternative| {
+                    self.interest.extend(keys_of(alternative));
+                    self.states.demand(alternative.clone())
+                })
+                .collect();
             let moving = self.moves(pod);
             let devices = entrant.devices.as_ref().map(|_| &pod.key);
             let pointer = (namespace, Arc::as_ptr(&pod.shape), volumes, moving, devices);
@@ -426,7 +448,10 @@ impl<'a> Sorter<'a, '_> {
 
     fn carried(&mut self, pod: &'a Pod, wish: &Wish<'a>, policy: PreferencePolicy) -> Carried {
         let mut carried = Carried::default();
-        for spread in wish.spreads().filter(|spread| spread.required || policy == PreferencePolicy::Respect) {
+        for spread in wish
+            .spreads()
+            .filter(|spread| spread.required || policy == PreferencePolicy::Respect)
+        {
             let filter = wish.filter(spread);
             self.interest.extend(filter.alternatives.iter().flat_map(keys_of));
             let group = self.topology.spread(pod, spread, filter);

@@ -60,7 +60,10 @@ pub enum InvalidPod {
     /// No node has two values of one label.
     Contradiction { key: LabelKey },
     /// None of the values exists.
-    UnknownValues { requirement: Requirement, known: Vec<LabelValue> },
+    UnknownValues {
+        requirement: Requirement,
+        known: Vec<LabelValue>,
+    },
 }
 
 /// Why a pod has to wait for its storage.
@@ -234,10 +237,18 @@ impl fmt::Display for InvalidPod {
         match self {
             InvalidPod::OptsOut => f.write_str("the pod asks for a node that is in no node pool"),
             InvalidPod::Restricted { key } => {
-                write!(f, "label {:?} is restricted: pods cannot choose nodes by it", key.as_str())
+                write!(
+                    f,
+                    "label {:?} is restricted: pods cannot choose nodes by it",
+                    key.as_str()
+                )
             }
             InvalidPod::Contradiction { key } => {
-                write!(f, "label {:?} is asked for with values that exclude each other", key.as_str())
+                write!(
+                    f,
+                    "label {:?} is asked for with values that exclude each other",
+                    key.as_str()
+                )
             }
             InvalidPod::UnknownValues { requirement, known } => {
                 let known: Vec<&str> = known.iter().map(LabelValue::as_str).collect();
@@ -324,7 +335,7 @@ impl fmt::Display for PoolRefusal {
             PoolRefusal::NotEligible(reason) => reason.fmt(f),
             PoolRefusal::NoInstanceTypes => {
                 f.write_str("nodepool requirements filtered out all available instance types")
-            },
+            }
             PoolRefusal::Taint(taint) => write!(f, "taint {taint} is not tolerated"),
             PoolRefusal::Requirements(reason) => reason.fmt(f),
             PoolRefusal::Volumes(reason) => write!(f, "the pod's volumes: {reason}"),
@@ -333,9 +344,7 @@ impl fmt::Display for PoolRefusal {
             PoolRefusal::NodeLimit { limit } => write!(f, "its limit of {limit} nodes is reached"),
             PoolRefusal::Limits { left } => write!(f, "every instance type exceeds what its limits leave ({left})"),
             PoolRefusal::InstanceTypes(unfit) => unfit.fmt(f),
-            PoolRefusal::MinValues(lacking) => {
-                list(f, lacking)
-            }
+            PoolRefusal::MinValues(lacking) => list(f, lacking),
         }
     }
 }

@@ -63,7 +63,12 @@ fn plan_of(mut greedy: Greedy<'_>) -> Plan {
         }
     }
     let members = &greedy.problem.members;
-    let taken = greedy.problem.machines.all.iter().filter(|machine| !machine.pods.is_empty());
+    let taken = greedy
+        .problem
+        .machines
+        .all
+        .iter()
+        .filter(|machine| !machine.pods.is_empty());
     plan.placements = taken
         .map(|machine| Placement {
             node: machine.key().clone(),
@@ -71,7 +76,12 @@ fn plan_of(mut greedy: Greedy<'_>) -> Plan {
         })
         .collect();
     plan.placements.sort_by(|a, b| a.node.cmp(&b.node));
-    plan.devices = greedy.problem.devices.as_ref().map(|devices| devices.results()).unwrap_or_default();
+    plan.devices = greedy
+        .problem
+        .devices
+        .as_ref()
+        .map(|devices| devices.results())
+        .unwrap_or_default();
     plan
 }
 
@@ -86,6 +96,7 @@ fn refuse(greedy: &mut Greedy<'_>, plan: &mut Plan) {
         } else {
             known.entry(class).or_insert_with(|| greedy.refusal(member)).clone()
         };
-        plan.refusals.insert(greedy.problem.members[member].key.clone(), refusal);
+        plan.refusals
+            .insert(greedy.problem.members[member].key.clone(), refusal);
     }
 }

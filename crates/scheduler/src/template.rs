@@ -3,10 +3,8 @@
 use std::cmp::Reverse;
 
 use model::{
-    InstanceType, LabelKey, LabelValue, Pool, Requirement, Requirements, Resources, Snapshot, StateNode,
-    pod::PodShape,
-    requirements::AllowUndefined,
-    vocabulary,
+    InstanceType, LabelKey, LabelValue, Pool, Requirement, Requirements, Resources, Snapshot, StateNode, pod::PodShape,
+    requirements::AllowUndefined, vocabulary,
 };
 
 use crate::{
@@ -61,12 +59,7 @@ pub(crate) struct Workshop<'a, 'w> {
 }
 
 impl<'a> Workshop<'a, '_> {
-    pub fn template(
-        &self,
-        pool: &'a Pool,
-        states: &mut States<'a>,
-        reservations: &Reservations<'a>,
-    ) -> Template<'a> {
+    pub fn template(&self, pool: &'a Pool, states: &mut States<'a>, reservations: &Reservations<'a>) -> Template<'a> {
         let requirements = planned_requirements(pool);
         let base = states.state(requirements.clone());
         let mut template = Template {
@@ -83,7 +76,12 @@ impl<'a> Workshop<'a, '_> {
             return template;
         }
         let on_pool = daemons_of(self.snapshot, pool, &requirements, self.daemons);
-        let catalog = self.snapshot.catalogs.get(&pool.name).into_iter().flat_map(|catalog| catalog.iter());
+        let catalog = self
+            .snapshot
+            .catalogs
+            .get(&pool.name)
+            .into_iter()
+            .flat_map(|catalog| catalog.iter());
         let shapes = catalog
             .enumerate()
             .map(|(position, kind)| shape(kind, position, &on_pool))
@@ -109,11 +107,7 @@ impl<'a> Workshop<'a, '_> {
 }
 
 pub(crate) fn named(short: Vec<(LabelKey, u32, u32)>) -> Vec<Lacking> {
-    let named = |(key, wanted, available)| Lacking {
-        key,
-        wanted,
-        available,
-    };
+    let named = |(key, wanted, available)| Lacking { key, wanted, available };
     short.into_iter().map(named).collect()
 }
 

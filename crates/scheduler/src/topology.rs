@@ -78,7 +78,8 @@ impl Topology {
         }
         let number = self.groups.len();
         self.selection.add(number, &identity.audience);
-        self.groups.push(Group::new(identity.clone(), &self.keys, &self.pool_taints));
+        self.groups
+            .push(Group::new(identity.clone(), &self.keys, &self.pool_taints));
         self.numbers.insert(identity, number);
         number
     }

@@ -40,14 +40,20 @@ pub(crate) fn wishes(shape: &PodShape, policy: PreferencePolicy, discouraged: bo
         all
     };
     let all = consistent(policy);
-    if all.is_empty() { consistent(PreferencePolicy::Ignore) } else { all }
+    if all.is_empty() {
+        consistent(PreferencePolicy::Ignore)
+    } else {
+        all
+    }
 }
 
 /// A label of which these ask for values that no node can have all at once.
 pub(crate) fn contradiction<'r>(demands: impl Iterator<Item = &'r Requirement> + Clone) -> Option<&'r LabelKey> {
     let merged: Requirements = demands.clone().cloned().collect();
     let mut insisting = demands.filter(|demand| !demand.operator().accepts_absence());
-    insisting.find(|demand| merged.get(demand.key.as_str()).is_empty()).map(|demand| &demand.key)
+    insisting
+        .find(|demand| merged.get(demand.key.as_str()).is_empty())
+        .map(|demand| &demand.key)
 }
 
 impl<'a> Wish<'a> {
@@ -102,7 +108,10 @@ impl<'a> Wish<'a> {
 
     fn sources(&self) -> impl Iterator<Item = &'a Requirement> + Clone {
         let term = self.required.first().into_iter().chain(self.nodes.first().copied());
-        self.shape.node_selector.iter().chain(term.flat_map(|term| &term.requirements))
+        self.shape
+            .node_selector
+            .iter()
+            .chain(term.flat_map(|term| &term.requirements))
     }
 
     /// What the node has to be at least.
@@ -128,11 +137,19 @@ impl<'a> Wish<'a> {
     }
 
     pub fn affinities(&self) -> impl Iterator<Item = &'a PodTerm> {
-        self.shape.affinity.required_pods.iter().chain(self.near.iter().copied())
+        self.shape
+            .affinity
+            .required_pods
+            .iter()
+            .chain(self.near.iter().copied())
     }
 
     pub fn anti_affinities(&self) -> impl Iterator<Item = &'a PodTerm> {
-        self.shape.affinity.required_anti.iter().chain(self.apart.iter().copied())
+        self.shape
+            .affinity
+            .required_anti
+            .iter()
+            .chain(self.apart.iter().copied())
     }
 
     /// Which machines take part in one of the spreads.

@@ -34,9 +34,15 @@ pub(crate) fn count(problem: &Problem<'_>) -> BTreeMap<EffectiveZone, usize> {
     let mut known: FxHashMap<usize, EffectiveZone> = FxHashMap::default();
     let mut counts = BTreeMap::new();
     for member in &problem.members {
-        let pending = problem.snapshot.pods.get(&member.key).is_some_and(|pod| pod.node.is_none());
+        let pending = problem
+            .snapshot
+            .pods
+            .get(&member.key)
+            .is_some_and(|pod| pod.node.is_none());
         if pending {
-            let zone = known.entry(member.class).or_insert_with(|| zone_of(problem, member.class));
+            let zone = known
+                .entry(member.class)
+                .or_insert_with(|| zone_of(problem, member.class));
             *counts.entry(zone.clone()).or_default() += 1;
         }
     }
@@ -79,7 +85,12 @@ fn zone_of(problem: &Problem<'_>, class: usize) -> EffectiveZone {
     let candidates: Vec<LabelValue> = if let Some(listed) = strict.listed() {
         listed.iter().cloned().collect()
     } else if !places.is_empty() && places.iter().all(|place| place.listed().is_some()) {
-        places.iter().filter_map(|place| place.listed()).flatten().cloned().collect()
+        places
+            .iter()
+            .filter_map(|place| place.listed())
+            .flatten()
+            .cloned()
+            .collect()
     } else if let (Some(rules), Some(key)) = (&by_rules, key) {
         rules.iter().map(|domain| keys[key].values[domain].clone()).collect()
     } else {
@@ -101,4 +112,3 @@ fn zone_of(problem: &Problem<'_>, class: usize) -> EffectiveZone {
 fn zones<'p>(problem: &'p Problem<'_>, demand: Demand) -> &'p Values {
     problem.states.of_demand(demand).get(vocabulary::ZONE)
 }
-

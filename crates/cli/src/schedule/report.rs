@@ -113,7 +113,11 @@ impl Report {
             unschedulable: unschedulable.collect(),
             price_per_hour: rounded(plan.launch_price(), 1e9),
             solve_millis: rounded(solve_millis, 1e3),
-            pending_pods_by_effective_zone: plan.zones.iter().map(|(zone, pods)| (zone.to_string(), *pods)).collect(),
+            pending_pods_by_effective_zone: plan
+                .zones
+                .iter()
+                .map(|(zone, pods)| (zone.to_string(), *pods))
+                .collect(),
             resource_claims: plan.devices.iter().map(claim_devices).collect(),
         }
     }

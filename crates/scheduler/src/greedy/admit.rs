@@ -48,7 +48,11 @@ impl Greedy<'_> {
         let mut need = open.used.clone();
         amounts::add(&mut need, &needs.amounts);
         let demand = needs.demand;
-        let state = self.problem.states.narrow(open.state, demand).ok_or(Rejection::Closed)?;
+        let state = self
+            .problem
+            .states
+            .narrow(open.state, demand)
+            .ok_or(Rejection::Closed)?;
         let mut trial = Trial {
             open,
             core,
@@ -237,9 +241,8 @@ impl Greedy<'_> {
         template.market.view(&self.problem.states, state);
         let market = &template.market;
         let suiting = market.seen(state).deals.iter().map(|deal| &market.deals[deal]);
-        let reserved = suiting.filter(|deal| {
-            deal.offering.capacity_type == CapacityType::Reserved && rows.contains(deal.row)
-        });
+        let reserved =
+            suiting.filter(|deal| deal.offering.capacity_type == CapacityType::Reserved && rows.contains(deal.row));
         let reservations = &self.problem.reservations;
         let ids: Held = reserved.filter_map(|deal| reservations.id_of(deal.offering)).collect();
         let wanted: Held = ids

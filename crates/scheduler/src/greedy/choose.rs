@@ -28,7 +28,11 @@ impl Domains {
     pub fn new(keys: &Keys, states: &mut States<'_>) -> Self {
         let along = |key: &Key| Along {
             open: FxHashMap::default(),
-            demands: key.values.iter().map(|value| states.demand_value(&key.label, value)).collect(),
+            demands: key
+                .values
+                .iter()
+                .map(|value| states.demand_value(&key.label, value))
+                .collect(),
         };
         Self(keys.iter().map(along).collect())
     }
@@ -43,7 +47,11 @@ impl Domains {
         self.0[number].open.entry(state).or_insert_with(|| {
             let open = states.of_state(state).get(key.label.as_str());
             // A custom label that nobody defines will not be there.
-            let values = key.values.iter().enumerate().filter(|_| states.will_have(state, &key.label));
+            let values = key
+                .values
+                .iter()
+                .enumerate()
+                .filter(|_| states.will_have(state, &key.label));
             values
                 .filter(|(_, value)| open.has(value.as_str()))
                 .map(|(domain, _)| domain)

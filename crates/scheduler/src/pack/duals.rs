@@ -11,9 +11,8 @@
 pub(super) fn worth(demand: &[f64], columns: &[(f64, Vec<f64>)]) -> Vec<f64> {
     let size = demand.len();
     let wanted: Vec<usize> = (0..size).filter(|dim| demand[*dim] > 0.0).collect();
-    let scaled = |column: &(f64, Vec<f64>)| -> Vec<f64> {
-        wanted.iter().map(|dim| column.1[*dim] / demand[*dim]).collect()
-    };
+    let scaled =
+        |column: &(f64, Vec<f64>)| -> Vec<f64> { wanted.iter().map(|dim| column.1[*dim] / demand[*dim]).collect() };
     let columns: Vec<(f64, Vec<f64>)> = columns
         .iter()
         .filter(|(price, _)| price.is_finite() && *price > 0.0)
@@ -22,7 +21,11 @@ pub(super) fn worth(demand: &[f64], columns: &[(f64, Vec<f64>)]) -> Vec<f64> {
     let Some(dearest) = columns.iter().map(|(price, _)| *price).max_by(f64::total_cmp) else {
         return vec![0.0; size];
     };
-    let largest = columns.iter().flat_map(|(_, amounts)| amounts).copied().fold(0.0, f64::max);
+    let largest = columns
+        .iter()
+        .flat_map(|(_, amounts)| amounts)
+        .copied()
+        .fold(0.0, f64::max);
     let prohibitive = dearest * 1e6 * (1.0 + 1.0 / largest.max(1e-12));
     let mut basis = Basis::new(wanted.len(), prohibitive);
     for _ in 0..MOST_PIVOTS {
@@ -92,7 +95,8 @@ impl Basis {
             .map(|row| row.iter().zip(column).map(|(a, b)| a * b).sum())
             .collect();
         let ratios = (0..direction.len()).filter(|row| direction[*row] > 1e-12);
-        let leaving = ratios.min_by(|a, b| (self.bought[*a] / direction[*a]).total_cmp(&(self.bought[*b] / direction[*b])));
+        let leaving =
+            ratios.min_by(|a, b| (self.bought[*a] / direction[*a]).total_cmp(&(self.bought[*b] / direction[*b])));
         let Some(leaving) = leaving else { return false };
         let pivot = direction[leaving];
         for entry in &mut self.inverse[leaving] {

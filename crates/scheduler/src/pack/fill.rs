@@ -104,7 +104,10 @@ impl Packer {
         let worth = duals::worth(&demand, &columns);
         let least_price = demand.iter().zip(&worth).map(|(amount, worth)| amount * worth).sum();
         let items = items.0;
-        let values = items.iter().map(|item| alone(greedy, template, item)).collect::<Option<Vec<f64>>>()?;
+        let values = items
+            .iter()
+            .map(|item| alone(greedy, template, item))
+            .collect::<Option<Vec<f64>>>()?;
         let expected = expected(greedy, template, &items, &values);
         Some(Self {
             template,
@@ -171,7 +174,11 @@ impl Packer {
             while self.waiting[seed] > 0 {
                 let filling = self.best(greedy, seed)?;
                 // The same again, as often as there are pods for it.
-                let copies = filling.taken.iter().map(|(item, units)| self.waiting[*item] / units).min();
+                let copies = filling
+                    .taken
+                    .iter()
+                    .map(|(item, units)| self.waiting[*item] / units)
+                    .min();
                 let rows = self.rows(greedy, &filling);
                 for _ in 0..copies.unwrap_or(1).max(1) {
                     let bin = self.bin(&filling, rows.clone());
@@ -365,7 +372,9 @@ impl Packer {
 /// What a unit costs on machines that are filled with its like only; nothing where no machine takes it.
 fn alone(greedy: &mut Greedy<'_>, template: usize, item: &Item) -> Option<f64> {
     let problem = &mut greedy.problem;
-    let state = problem.states.narrow(problem.templates[template].base, item.kind.demand)?;
+    let state = problem
+        .states
+        .narrow(problem.templates[template].base, item.kind.demand)?;
     let market = &mut problem.templates[template].market;
     market.view(&problem.states, state);
     let view = market.seen(state);
@@ -429,7 +438,11 @@ fn welcome(greedy: &Greedy<'_>, filling: &Filling, kind: &Kind, most: usize) -> 
             Rule::Spread { max_skew, .. } => {
                 let room = max_skew.saturating_add(u32::from(!counts_self)).saturating_sub(here) as usize;
                 // Whoever is not counted does not fill the host up.
-                most = most.min(if *counts_self || alone { room } else { room.min(1) * most });
+                most = most.min(if *counts_self || alone {
+                    room
+                } else {
+                    room.min(1) * most
+                });
             }
             Rule::AntiAffinity => {
                 if here > 0 {

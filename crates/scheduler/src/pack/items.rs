@@ -47,7 +47,8 @@ impl Items {
             demands: FxHashMap::default(),
         };
         for (number, open) in opens.iter().enumerate() {
-            let (together, alone): (Vec<Seat>, Vec<Seat>) = open.pods.iter().partition(|seat| sorter.is_attached(**seat));
+            let (together, alone): (Vec<Seat>, Vec<Seat>) =
+                open.pods.iter().partition(|seat| sorter.is_attached(**seat));
             for seat in alone {
                 let kind = sorter.kind(open, seat, None);
                 sorter.add(kind, vec![seat]);
@@ -86,7 +87,11 @@ impl Sorter<'_, '_> {
     fn is_attached(&self, seat: Seat) -> bool {
         let problem = &self.greedy.problem;
         let class = &problem.classes.all[problem.members[seat.member].class];
-        let rules = class.variants[seat.variant].carried.rules.iter().map(|(group, _)| group);
+        let rules = class.variants[seat.variant]
+            .carried
+            .rules
+            .iter()
+            .map(|(group, _)| group);
         rules.chain(&class.ties.counted).any(|group| {
             let identity = &problem.topology.groups[*group].identity;
             identity.axis == Axis::Host && identity.rule == Rule::Affinity

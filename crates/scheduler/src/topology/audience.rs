@@ -61,9 +61,8 @@ impl Audience {
     /// A label that every selected pod has with one value.
     fn hallmark(&self) -> Option<(LabelKey, LabelValue)> {
         let requirements = &self.selector.as_ref()?.requirements;
-        let single = |requirement: &model::Requirement| {
-            Some((requirement.key.clone(), requirement.values.single()?.clone()))
-        };
+        let single =
+            |requirement: &model::Requirement| Some((requirement.key.clone(), requirement.values.single()?.clone()));
         requirements.iter().find_map(single)
     }
 }

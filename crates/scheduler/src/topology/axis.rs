@@ -39,15 +39,24 @@ pub(crate) struct Keys(Vec<Key>);
 
 impl Keys {
     /// `domains` gives the domains of a label: those that each pool can bring, and those that machines have.
-    pub fn new(labels: impl IntoIterator<Item = LabelKey>, domains: impl Fn(&LabelKey) -> (Vec<Vec<LabelValue>>, Vec<LabelValue>)) -> Self {
+    pub fn new(
+        labels: impl IntoIterator<Item = LabelKey>,
+        domains: impl Fn(&LabelKey) -> (Vec<Vec<LabelValue>>, Vec<LabelValue>),
+    ) -> Self {
         let key = |label: LabelKey| {
             let (pools, machines) = domains(&label);
             let mut values: Vec<LabelValue> = pools.iter().flatten().cloned().chain(machines).collect();
             values.sort();
             values.dedup();
-            let numbers: FxHashMap<LabelValue, usize> =
-                values.iter().enumerate().map(|(number, value)| (value.clone(), number)).collect();
-            let pools = pools.iter().map(|pool| pool.iter().map(|value| numbers[value]).collect()).collect();
+            let numbers: FxHashMap<LabelValue, usize> = values
+                .iter()
+                .enumerate()
+                .map(|(number, value)| (value.clone(), number))
+                .collect();
+            let pools = pools
+                .iter()
+                .map(|pool| pool.iter().map(|value| numbers[value]).collect())
+                .collect();
             Key {
                 label,
                 values,
