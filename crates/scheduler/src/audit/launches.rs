@@ -91,7 +91,7 @@ impl<'a> Audit<'a> {
             launch: index,
             instance_type: name.clone(),
         };
-        self.broken.extend(listing.unsold.iter().map(|name| not_for_sale(name)));
+        self.broken.extend(listing.unsold.iter().map(not_for_sale));
         // The claim's own list may not admit more than what was checked.
         let admitted = launch.requirements.get(vocabulary::INSTANCE_TYPE).listed();
         let same = admitted.is_none_or(|admitted| {

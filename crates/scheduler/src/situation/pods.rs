@@ -129,7 +129,7 @@ fn pod_term(text: &str) -> PodTerm {
             _ if namespaces == "any" => {
                 term.namespace_selector = Some(LabelSelector {
                     requirements: Vec::new(),
-                })
+                });
             }
             Some((key, value)) => {
                 let requirements = vec![Requirement::of(key, Values::Only([value.into()].into()))];

@@ -186,7 +186,7 @@ fn a_pool_lists_the_types_that_it_admits() {
         let listed: Vec<&str> = plan.launches[0]
             .instance_types
             .iter()
-            .map(|name| name.as_str())
+            .map(model::InstanceTypeName::as_str)
             .collect();
         assert_eq!(listed, expected, "{pool}");
     }
