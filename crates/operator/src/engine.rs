@@ -136,6 +136,7 @@ fn knobs(settings: &Settings) -> Knobs {
         solver: Options {
             preference_policy: settings.preference_policy,
             min_values_policy: settings.min_values_policy,
+            node_surcharge: settings.node_surcharge,
             ignore_dra: settings.ignore_dra_requests,
             reserved_capacity: settings.feature_gates.reserved_capacity,
             ..Options::default()

@@ -55,6 +55,6 @@ mod zones;
 pub use audit::{Place, Violation, audit, guard};
 pub use plan::{Choice, Launch, Placement, Plan};
 pub use refusal::{Ineligible, InvalidPod, Lacking, PoolRefusal, Refusal, RuleKind, RuleRefusal, Unfit, VolumeRefusal};
-pub use round::{MinValuesPolicy, Options, PreferencePolicy, Round};
+pub use round::{InvalidSurcharge, MinValuesPolicy, Options, PreferencePolicy, Round, Surcharge};
 pub use solve::solve;
 pub use zones::EffectiveZone;

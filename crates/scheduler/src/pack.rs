@@ -82,7 +82,7 @@ fn price(greedy: &mut Greedy<'_>, open: &Open) -> f64 {
         .market
         .view(&problem.states, open.state);
     let prices = open.rows.iter().map(|row| view.prices[row]);
-    prices.min_by(f64::total_cmp).unwrap_or(f64::INFINITY)
+    prices.min_by(f64::total_cmp).unwrap_or(f64::INFINITY) + problem.round.options.node_surcharge.dollars()
 }
 
 /// The bins as planned machines that the pool's limits allow, whatever each of them turns out to be; if need be, by

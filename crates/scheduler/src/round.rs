@@ -1,5 +1,7 @@
 //! What a solver is asked to do.
 
+use std::{fmt, str::FromStr};
+
 use jiff::Timestamp;
 use model::PodKey;
 
@@ -22,6 +24,40 @@ pub enum MinValuesPolicy {
     BestEffort,
 }
 
+/// What a node costs per hour beside its price: agents that are paid for by the node, the trouble of having it. More of
+/// it makes fewer and larger nodes. Kept in millionths of a dollar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Surcharge(u64);
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an amount of dollars per hour, such as 0.02")]
+pub struct InvalidSurcharge(String);
+
+impl Surcharge {
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl FromStr for Surcharge {
+    type Err = InvalidSurcharge;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let dollars: f64 = text.parse().map_err(|_| InvalidSurcharge(text.to_owned()))?;
+        // A thousand dollars an hour are beyond any machine.
+        if !(0.0..=1000.0).contains(&dollars) {
+            return Err(InvalidSurcharge(text.to_owned()));
+        }
+        Ok(Self((dollars * 1e6).round() as u64))
+    }
+}
+
+impl fmt::Display for Surcharge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.dollars())
+    }
+}
+
 /// Settings of the operator that a decision depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -37,6 +73,7 @@ pub struct Options {
     /// Where reserved capacity runs out, spot and on-demand may stand in. A simulation wants to know what would come
     /// in the end; provisioning waits for the next round instead.
     pub reserved_fallback: bool,
+    pub node_surcharge: Surcharge,
     /// Machines that are still under `consolidateAfter` take no pods that leave another machine by choice.
     pub enforce_consolidate_after: bool,
 }
@@ -50,6 +87,7 @@ impl Default for Options {
             ignore_dra: true,
             reserved_capacity: true,
             reserved_fallback: false,
+            node_surcharge: Surcharge::default(),
             enforce_consolidate_after: false,
         }
     }

@@ -15,7 +15,7 @@ use clock::{Clock as _, SystemClock};
 use jiff::Timestamp;
 use model::overlay;
 use operator::settings::FeatureGates;
-use scheduler::{MinValuesPolicy, Options, PreferencePolicy, solve};
+use scheduler::{MinValuesPolicy, Options, PreferencePolicy, Surcharge, solve};
 
 use crate::{
     exit::Failure,
@@ -67,6 +67,9 @@ struct Settings {
     /// Optional features, such as NodeOverlay=true,ReservedCapacity=false.
     #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
     feature_gates: FeatureGates,
+    /// Dollars per hour that a node costs beside its price; more makes fewer and larger nodes.
+    #[arg(long, value_name = "DOLLARS", default_value_t)]
+    node_surcharge: Surcharge,
     /// Leave pods with resource claims alone.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     ignore_dra_requests: bool,
@@ -149,6 +152,7 @@ impl Arguments {
                 MinValues::Strict => MinValuesPolicy::Strict,
                 MinValues::BestEffort => MinValuesPolicy::BestEffort,
             },
+            node_surcharge: settings.node_surcharge,
             ignore_dra: settings.ignore_dra_requests,
             reserved_capacity: settings.feature_gates.reserved_capacity,
             // The question what would come in the place of nodes is a simulation, even if there are none.

@@ -70,6 +70,9 @@ pub struct Flags {
     /// Strict or BestEffort about minValues. [default: Strict]
     #[arg(long, value_name = "POLICY")]
     pub min_values_policy: Option<String>,
+    /// Dollars per hour that a node costs beside its price; more makes fewer and larger nodes. [default: 0]
+    #[arg(long, value_name = "DOLLARS")]
+    pub node_surcharge: Option<String>,
     /// Leave resource claims of pods out of account. [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub ignore_dra_requests: Option<String>,

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use scheduler::{MinValuesPolicy, PreferencePolicy};
+use scheduler::{MinValuesPolicy, PreferencePolicy, Surcharge};
 
 pub use flags::Flags;
 pub use gates::FeatureGates;
@@ -53,6 +53,7 @@ pub struct Settings {
     pub batch_max: Duration,
     pub batch_idle: Duration,
     pub preference_policy: PreferencePolicy,
+    pub node_surcharge: Surcharge,
     pub min_values_policy: MinValuesPolicy,
     pub ignore_dra_requests: bool,
     pub feature_gates: FeatureGates,
@@ -127,6 +128,7 @@ impl Settings {
             batch_max: sources.duration(flags.batch_max_duration.as_ref(), "batch-max-duration", "10s"),
             batch_idle: sources.duration(flags.batch_idle_duration.as_ref(), "batch-idle-duration", "1s"),
             preference_policy: sources.preference_policy(flags),
+            node_surcharge: sources.value(flags.node_surcharge.as_ref(), "node-surcharge", Surcharge::default()),
             min_values_policy: sources.min_values_policy(flags),
             ignore_dra_requests: sources.truth(flags.ignore_dra_requests.as_ref(), "ignore-dra-requests", true),
             feature_gates: sources.feature_gates(flags),

@@ -28,6 +28,7 @@ pub(super) struct Bin {
     pub used: Amounts,
     pub ports: Vec<HostPort>,
     pub seats: Vec<Seat>,
+    /// With what every node costs beside its price.
     pub price: f64,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Packer {
     items: Vec<Item>,
     /// What one unit of each item is worth.
     values: Vec<f64>,
-    /// The items in the order in which they are placed: bundles, then the dearest first.
+    /// The items that wait, in the order in which they are placed: bundles, then the dearest first.
     order: Vec<usize>,
     /// How many units of each item wait.
     waiting: Vec<usize>,
@@ -169,8 +170,7 @@ impl Packer {
             bundled.then(values[*b].total_cmp(&values[*a])).then(a.cmp(b))
         });
         let mut bins = Vec::new();
-        for position in 0..self.order.len() {
-            let seed = self.order[position];
+        while let Some(seed) = self.order.first().copied() {
             while self.waiting[seed] > 0 {
                 let filling = self.best(greedy, seed)?;
                 // The same again, as often as there are pods for it.
@@ -189,6 +189,7 @@ impl Packer {
                     bins.push((bin, filled));
                 }
             }
+            self.order.retain(|item| self.waiting[*item] > 0);
         }
         Some(bins)
     }
@@ -201,14 +202,16 @@ impl Packer {
         let state = problem.states.narrow(template.base, kind.demand)?;
         let view = template.market.view(&problem.states, state);
         let mut rows = view.rows.clone();
-        let prices = view.prices.clone();
+        let surcharge = problem.round.options.node_surcharge.dollars();
+        let prices: Vec<f64> = view.prices.iter().map(|price| price + surcharge).collect();
         template.market.keep_roomy(&kind.amounts, &mut rows);
         template.market.keep_free_ports(&kind.ports, &mut rows);
         let best_prices = &template.market.seen(template.base).prices;
         let expected = &self.expected;
         let known = self.ratios.entry(state).or_insert_with(|| {
             let rows = expected.iter().zip(&prices).zip(best_prices);
-            rows.map(|((expected, price), best)| expected * price / best).collect()
+            rows.map(|((expected, price), best)| expected * price / (best + surcharge))
+                .collect()
         });
         let mut candidates: Vec<(f64, usize)> = rows.iter().map(|row| (known[row] * OPTIMISM, row)).collect();
         candidates.sort_by(|(a, x), (b, y)| a.total_cmp(b).then(x.cmp(y)));
@@ -275,7 +278,8 @@ impl Packer {
         };
         let market = &mut problem.templates[self.template].market;
         if state != filling.state {
-            if market.view(&problem.states, state).prices[filling.row] > filling.price {
+            let surcharge = problem.round.options.node_surcharge.dollars();
+            if market.view(&problem.states, state).prices[filling.row] + surcharge > filling.price {
                 return false;
             }
             filling.state = state;
@@ -381,9 +385,10 @@ fn alone(greedy: &mut Greedy<'_>, template: usize, item: &Item) -> Option<f64> {
     let mut rows = view.rows.clone();
     market.keep_roomy(&item.kind.amounts, &mut rows);
     let none = Amounts::from_elem(0, item.kind.amounts.len());
+    let surcharge = problem.round.options.node_surcharge.dollars();
     let per_unit = rows.iter().map(|row| {
         let most = copies(&item.kind.amounts, &none, &market.rows[row].room);
-        view.prices[row] / most.clamp(1, 1 << 20) as f64
+        (view.prices[row] + surcharge) / most.clamp(1, 1 << 20) as f64
     });
     per_unit.min_by(f64::total_cmp)
 }
@@ -398,13 +403,14 @@ fn expected(greedy: &Greedy<'_>, template: usize, items: &[Item], values: &[f64]
     let mut sample: Vec<usize> = (0..items.len()).collect();
     sample.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)).then(a.cmp(b)));
     sample.truncate(SAMPLE);
+    let surcharge = greedy.problem.round.options.node_surcharge.dollars();
     let template = &greedy.problem.templates[template];
     let prices = &template.market.seen(template.base).prices;
     let rows = template.market.rows.iter().zip(prices).map(|(row, price)| {
         let ratios = sample.iter().map(|item| {
             let amounts = &items[*item].kind.amounts;
             let most = copies(amounts, &Amounts::from_elem(0, amounts.len()), &row.room);
-            price / (most.min(1 << 20) as f64 * values[*item])
+            (price + surcharge) / (most.min(1 << 20) as f64 * values[*item])
         });
         ratios.fold(f64::INFINITY, f64::min)
     });
@@ -413,8 +419,13 @@ fn expected(greedy: &Greedy<'_>, template: usize, items: &[Item], values: &[f64]
 
 /// How many units fit beside what is used.
 fn copies(amounts: &Amounts, used: &Amounts, room: &Amounts) -> usize {
+    let three = || amounts.iter().zip(used).zip(room);
+    // Most of those who are asked do not fit at all, and a comparison is cheaper than a division.
+    if three().any(|((amount, used), room)| *amount > room - used) {
+        return 0;
+    }
     let mut most = usize::MAX;
-    for ((amount, used), room) in amounts.iter().zip(used).zip(room) {
+    for ((amount, used), room) in three() {
         if *amount > 0 {
             most = most.min(usize::try_from((room - used) / amount).unwrap_or(0));
         }
