@@ -9,7 +9,7 @@ use model::{
     pod::{LabelSelector, NodeTerm, PodShape, PodTerm, TopologySpread},
     samples, vocabulary,
 };
-use scheduler::{PreferencePolicy, Round, solve};
+use scheduler::{PreferencePolicy, Round, audit, solve};
 
 fn main() {
     divan::main();
@@ -24,6 +24,16 @@ fn diverse_pods(bencher: Bencher<'_, '_>, pods: usize) {
 fn equal_pods(bencher: Bencher<'_, '_>, pods: usize) {
     let shape = Arc::new(pod_shape(500, 512));
     run(bencher, &situation((0..pods).map(|_| shape.clone())));
+}
+
+/// What the guard costs on top of a round.
+#[divan::bench(args = [1000, 20_000])]
+fn audit_of_diverse_pods(bencher: Bencher<'_, '_>, pods: usize) {
+    let (snapshot, round) = diverse(pods);
+    let plan = solve(&snapshot, &round);
+    bencher
+        .counter(ItemsCount::new(pods))
+        .bench(|| audit(black_box(&snapshot), black_box(&plan)).expect("a plan survives its audit"));
 }
 
 #[divan::bench(args = [PreferencePolicy::Respect, PreferencePolicy::Ignore])]

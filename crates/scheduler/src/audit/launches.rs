@@ -4,15 +4,15 @@ mod shop;
 
 use std::collections::BTreeSet;
 
-use model::{CapacityType, LabelValue, Pod, Pool, Requirements, Resources, vocabulary};
+use model::{CapacityType, LabelValue, Pod, Pool, Requirements, vocabulary};
 
 pub(super) use self::shop::values_of;
-use self::shop::{Listing, Shop};
+use self::shop::{Display, Shop};
 use super::{Audit, Place, Violation, by_shape, is_content, requests, storage};
 use crate::plan::{Launch, Plan};
 
 pub(super) fn check(audit: &mut Audit<'_>, plan: &Plan) {
-    let mut shop = Shop::new(audit.snapshot);
+    let mut shop = Shop::new(audit.snapshot, plan);
     for (index, launch) in plan.launches.iter().enumerate() {
         audit.launch(index, launch, &mut shop);
     }
@@ -48,10 +48,10 @@ impl<'a> Audit<'a> {
         self.check(!launch.instance_types.is_empty(), || Violation::NothingToBuy {
             launch: index,
         });
-        let listing = shop.listing(launch);
-        self.goods(index, launch, &pods, listing);
-        self.choice(index, launch, listing);
-        self.variety(index, launch, listing);
+        let display = shop.display(launch);
+        self.goods(index, launch, &pods, &display);
+        self.choice(index, launch, &display);
+        self.variety(index, launch, &display);
     }
 
     /// What the claim will say does not go beyond what the pool says. A held reservation replaces the capacity type.
@@ -85,26 +85,19 @@ impl<'a> Audit<'a> {
     }
 
     /// Each of the types that the launch may become can be bought, and everything has room and ports on it.
-    fn goods(&mut self, index: usize, launch: &Launch, pods: &[&Pod], listing: &Listing<'_>) {
+    fn goods(&mut self, index: usize, launch: &Launch, pods: &[&Pod], display: &Display<'_, '_>) {
         let place = Place::Launch(index);
         let not_for_sale = |name: &model::InstanceTypeName| Violation::NotForSale {
             launch: index,
             instance_type: name.clone(),
         };
-        self.broken.extend(listing.unsold.iter().map(not_for_sale));
+        self.broken.extend(display.unsold().iter().map(not_for_sale));
         // The claim's own list may not admit more than what was checked.
-        let admitted = launch.requirements.get(vocabulary::INSTANCE_TYPE).listed();
-        let same = admitted.is_none_or(|admitted| {
-            admitted
-                .iter()
-                .map(LabelValue::as_str)
-                .eq(listing.sorted.iter().copied())
-        });
-        if let (false, Some(first)) = (same, launch.instance_types.first()) {
+        if let (false, Some(first)) = (display.exact, launch.instance_types.first()) {
             self.broken.push(not_for_sale(first));
         }
         self.ports(&place, pods, &[]);
-        for ports in &listing.daemon_ports {
+        for ports in display.daemon_ports() {
             let clash = pods.iter().find(|pod| {
                 let wanted = &pod.shape.host_ports;
                 wanted
@@ -119,10 +112,10 @@ impl<'a> Audit<'a> {
             }
         }
         let asked = requests(pods);
-        if listing.common.as_ref().is_some_and(|common| asked.fits(common)) {
+        if display.surely_holds(&asked) {
             return;
         }
-        for goods in &listing.goods {
+        for goods in display.goods() {
             let all = asked.clone().plus(&goods.daemons);
             let roomy = goods.rooms.iter().any(|room| all.fits(room));
             self.check(roomy || goods.rooms.is_empty(), || Violation::Overfull {
@@ -134,12 +127,9 @@ impl<'a> Audit<'a> {
     }
 
     /// What would be bought is on the list and on sale; a reservation only for those who have a place in it.
-    fn choice(&mut self, index: usize, launch: &Launch, listing: &Listing<'_>) {
+    fn choice(&mut self, index: usize, launch: &Launch, display: &Display<'_, '_>) {
         let choice = &launch.choice;
-        let goods = listing
-            .goods
-            .iter()
-            .find(|goods| goods.kind.name == choice.instance_type);
+        let goods = display.goods().find(|goods| goods.kind.name == choice.instance_type);
         let offered = goods.is_some_and(|goods| {
             goods.kind.offerings_within(&launch.requirements).any(|offering| {
                 offering.zone == choice.zone
@@ -154,10 +144,10 @@ impl<'a> Audit<'a> {
         });
     }
 
-    fn variety(&mut self, index: usize, launch: &Launch, listing: &Listing<'_>) {
+    fn variety(&mut self, index: usize, launch: &Launch, display: &Display<'_, '_>) {
         for requirement in launch.requirements.iter() {
             let Some(least) = requirement.min_values else { continue };
-            let kinds = listing.goods.iter().map(|goods| goods.kind);
+            let kinds = display.goods().map(|goods| goods.kind);
             let values: BTreeSet<&LabelValue> = kinds
                 .filter_map(|kind| kind.requirements.get(requirement.key.as_str()).listed())
                 .flatten()
@@ -176,12 +166,4 @@ pub(super) fn is_reserved(launch: &Launch) -> bool {
     capacity
         .single()
         .is_some_and(|only| *only == CapacityType::Reserved.as_str())
-}
-
-/// What each of several machines has for pods at least.
-fn least(rooms: impl Iterator<Item = Resources>) -> Option<Resources> {
-    rooms.reduce(|mut least, room| {
-        least.min_with(&room);
-        least
-    })
 }

@@ -1,10 +1,10 @@
 //! What pools and reservations may give, added up from scratch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CapacityType, InstanceType, InstanceTypeName, LabelValue, PoolName, Quantity, ResourceName, Resources, Snapshot,
-    StateNode,
+    StateNode, snapshot::Catalog,
 };
 use rustc_hash::FxHashMap;
 
@@ -13,30 +13,21 @@ use crate::plan::Plan;
 
 /// Instance types by name: catalogs are lists, and plans name each type many times.
 pub(super) struct Kinds<'a> {
-    snapshot: &'a Snapshot,
-    by_pool: FxHashMap<PoolName, FxHashMap<&'a str, &'a InstanceType>>,
+    by_pool: FxHashMap<&'a str, FxHashMap<&'a str, &'a InstanceType>>,
 }
 
 impl<'a> Kinds<'a> {
-    pub fn new(snapshot: &'a Snapshot) -> Self {
+    pub fn new(snapshot: &'a Snapshot, plan: &Plan) -> Self {
+        let used: BTreeSet<&PoolName> = plan.launches.iter().map(|launch| &launch.pool).collect();
+        let catalogs = snapshot.catalogs.iter().filter(|(pool, _)| used.contains(pool));
+        let by_name = |kinds: &'a Catalog| kinds.iter().map(|kind| (kind.name.as_str(), kind.as_ref())).collect();
         Self {
-            snapshot,
-            by_pool: FxHashMap::default(),
+            by_pool: catalogs.map(|(pool, kinds)| (pool.as_str(), by_name(kinds))).collect(),
         }
     }
 
-    pub fn get(&mut self, pool: &PoolName, name: &InstanceTypeName) -> Option<&'a InstanceType> {
-        if !self.by_pool.contains_key(pool) {
-            let catalog = self
-                .snapshot
-                .catalogs
-                .get(pool)
-                .into_iter()
-                .flat_map(|catalog| catalog.iter());
-            let kinds = catalog.map(|kind| (kind.name.as_str(), kind.as_ref())).collect();
-            self.by_pool.insert(pool.clone(), kinds);
-        }
-        self.by_pool[pool].get(name.as_str()).copied()
+    pub fn get(&self, pool: &PoolName, name: &InstanceTypeName) -> Option<&'a InstanceType> {
+        self.by_pool.get(pool.as_str())?.get(name.as_str()).copied()
     }
 }
 
@@ -68,7 +59,7 @@ pub(super) fn possible<'a>(snapshot: &'a Snapshot, machine: &StateNode) -> Vec<&
 /// Pools whose limits do not hold if every machine turns out as large as it may.
 pub(super) fn limits(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let mut added: BTreeMap<&PoolName, Vec<Resources>> = BTreeMap::new();
-    let mut kinds = Kinds::new(snapshot);
+    let kinds = Kinds::new(snapshot, plan);
     // Launches that list the same types are as large as each other.
     let mut known: FxHashMap<(&PoolName, *const InstanceTypeName), Resources> = FxHashMap::default();
     for launch in &plan.launches {

@@ -44,13 +44,12 @@ pub(super) fn keep_away(
         return Vec::new();
     }
     town.look_along(&term.topology_key);
-    let axis = town.axis(&term.topology_key);
     let mut inside: FxHashMap<Domain, Crowded> = FxHashMap::default();
     for id in selected {
-        let resident = &town.residents[id];
-        for domain in axis.possible(resident.site) {
-            let crowded = inside.entry(*domain).or_default();
-            if resident.planned {
+        let (site, planned) = (town.residents[id].site, town.residents[id].planned);
+        for domain in town.possible(&term.topology_key, site) {
+            let crowded = inside.entry(domain).or_default();
+            if planned {
                 crowded.planned.push(id);
             } else {
                 crowded.running.push(id);
@@ -59,19 +58,13 @@ pub(super) fn keep_away(
     }
     let mut broken = Vec::new();
     for owner in owners {
-        let resident = &town.residents[*owner];
-        let domains = axis.possible(resident.site).iter();
-        let crowds = domains.filter_map(|domain| inside.get(domain));
-        let other = crowds
-            .filter_map(|crowd| crowd.other_than(*owner, resident.planned))
-            .next();
+        let (site, planned) = (town.residents[*owner].site, town.residents[*owner].planned);
+        let domains = town.possible(&term.topology_key, site).into_iter();
+        let mut crowds = domains.filter_map(|domain| inside.get(&domain));
+        let other = crowds.find_map(|crowd| crowd.other_than(*owner, planned));
         let Some(other) = other else { continue };
         // Of a running pod and a planned one, the planned one is out of place.
-        let (at_fault, counterpart) = if resident.planned {
-            (*owner, other)
-        } else {
-            (other, *owner)
-        };
+        let (at_fault, counterpart) = if planned { (*owner, other) } else { (other, *owner) };
         broken.push(Violation::TooNear {
             place: town.place(town.residents[at_fault].site),
             pod: town.residents[at_fault].pod.key.clone(),

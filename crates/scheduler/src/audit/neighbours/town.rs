@@ -9,7 +9,10 @@ use model::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::{Place, launches, ledger};
+use super::super::{
+    Place, launches,
+    ledger::{self, Kinds},
+};
 use crate::plan::{Launch, Plan};
 
 pub(super) type ResidentId = usize;
@@ -36,6 +39,7 @@ pub(super) struct Town<'a> {
     pub snapshot: &'a Snapshot,
     pub sites: Vec<Site<'a>>,
     pub residents: Vec<Resident<'a>>,
+    kinds: Kinds<'a>,
     crowd: Crowd<'a>,
     axes: FxHashMap<String, Axis<'a>>,
 }
@@ -47,7 +51,7 @@ pub(super) struct Axis<'a> {
     names: Vec<&'a str>,
     /// The domain of each site, as far as it is known.
     pub homes: Vec<Option<Domain>>,
-    /// Sites that may still end up in one of several domains, with those domains.
+    /// The domains of sites that may still end up in several, as far as anybody asked.
     undecided: FxHashMap<SiteId, Vec<Domain>>,
 }
 
@@ -58,14 +62,6 @@ impl Axis<'_> {
 
     pub fn name_of(&self, domain: Domain) -> Option<&str> {
         self.names.get(domain).copied()
-    }
-
-    /// Every domain that a site may end up in.
-    pub fn possible(&self, site: SiteId) -> &[Domain] {
-        match self.undecided.get(&site) {
-            Some(several) => several,
-            None => self.homes[site].as_slice(),
-        }
     }
 }
 
@@ -81,6 +77,7 @@ impl<'a> Town<'a> {
             snapshot,
             sites: launches.chain(machines).collect(),
             residents: Vec::new(),
+            kinds: Kinds::new(snapshot, plan),
             crowd: Crowd::default(),
             axes: FxHashMap::default(),
         };
@@ -178,7 +175,7 @@ impl<'a> Town<'a> {
     /// What a label of a machine is or would be at the present prices.
     pub fn label(&self, site: SiteId, key: &str) -> Option<&'a str> {
         match self.sites[site] {
-            Site::Launch(_, launch) => fixed(launch, key).or_else(|| likely(self.snapshot, launch, key)),
+            Site::Launch(_, launch) => fixed(launch, key).or_else(|| likely(&self.kinds, launch, key)),
             Site::Machine(machine) => label_of_machine(machine, key),
         }
     }
@@ -212,32 +209,40 @@ impl<'a> Town<'a> {
 
     fn survey(&self, key: &str) -> Axis<'a> {
         let mut axis = Axis::default();
-        // Every machine is a host of its own, whatever its label says.
-        if key == vocabulary::HOSTNAME {
-            axis.homes = (0..self.sites.len()).map(Some).collect();
-            return axis;
-        }
-        let label = LabelKey::from(key);
         for site in 0..self.sites.len() {
-            let value = self.label(site, key);
-            let home = value.map(|value| axis.number(value));
-            axis.homes.push(home);
-            let several: Vec<Domain> = match self.sites[site] {
-                Site::Launch(_, launch) if fixed(launch, key).is_none() => {
-                    let values = launches::values_of(self.snapshot, launch, &label);
-                    values.into_iter().map(|value| axis.number(value.as_str())).collect()
-                }
-                Site::Machine(machine) if value.is_none() && ledger::is_unlaunched(machine) => {
-                    let values = open_values(self.snapshot, machine, key);
-                    values.into_iter().map(|value| axis.number(value.as_str())).collect()
-                }
-                Site::Launch(..) | Site::Machine(_) => Vec::new(),
+            // Every machine is a host of its own, whatever its label says.
+            let home = if key == vocabulary::HOSTNAME {
+                Some(site)
+            } else {
+                self.label(site, key).map(|value| axis.number(value))
             };
-            if !several.is_empty() {
-                axis.undecided.insert(site, several);
-            }
+            axis.homes.push(home);
         }
         axis
+    }
+
+    /// Every domain that a site may end up in, along a label that was looked along before.
+    pub fn possible(&mut self, key: &str, site: SiteId) -> Vec<Domain> {
+        let key = vocabulary::normalized_key(key);
+        let axis = &self.axes[key];
+        if let Some(known) = axis.undecided.get(&site) {
+            return known.clone();
+        }
+        let values = match self.sites[site] {
+            Site::Launch(_, launch) if key != vocabulary::HOSTNAME && fixed(launch, key).is_none() => {
+                launches::values_of(&self.kinds, launch, key)
+            }
+            Site::Machine(machine) if axis.homes[site].is_none() && ledger::is_unlaunched(machine) => {
+                open_values(self.snapshot, machine, key)
+            }
+            Site::Launch(..) | Site::Machine(_) => return axis.homes[site].into_iter().collect(),
+        };
+        let Some(axis) = self.axes.get_mut(key) else {
+            return Vec::new();
+        };
+        let domains: Vec<Domain> = values.into_iter().map(|value| axis.number(value.as_str())).collect();
+        axis.undecided.insert(site, domains.clone());
+        domains
     }
 }
 
@@ -259,14 +264,14 @@ fn fixed<'a>(launch: &'a Launch, key: &str) -> Option<&'a str> {
 }
 
 /// What a label would be if the launch became what it would buy now.
-fn likely<'a>(snapshot: &'a Snapshot, launch: &'a Launch, key: &str) -> Option<&'a str> {
+fn likely<'a>(kinds: &Kinds<'a>, launch: &'a Launch, key: &str) -> Option<&'a str> {
     let choice = &launch.choice;
     match key {
         vocabulary::ZONE => Some(choice.zone.as_str()),
         vocabulary::CAPACITY_TYPE => Some(choice.capacity_type.as_str()),
         vocabulary::INSTANCE_TYPE => Some(choice.instance_type.as_str()),
         _ => {
-            let kind = snapshot.instance_type(&launch.pool, &choice.instance_type)?;
+            let kind = kinds.get(&launch.pool, &choice.instance_type)?;
             kind.requirements.get(key).single().map(LabelValue::as_str)
         }
     }
