@@ -6,6 +6,7 @@ use crate::{
     bits::Bits,
     dra::HostView,
     greedy::Greedy,
+    limits::Limits,
     refusal::{PoolRefusal, Refusal, RuleKind, RuleRefusal, Unfit},
     states::Demand,
     template::{Template, named},
@@ -64,7 +65,7 @@ impl Greedy<'_> {
             let conflict = problem.states.conflict(state, *place);
             return conflict.map_or(PoolRefusal::NoInstanceTypes, PoolRefusal::Volumes);
         }
-        if let Some(limit) = template.limits.as_ref().and_then(|limits| limits.nodes_exhausted()) {
+        if let Some(limit) = template.limits.as_ref().and_then(Limits::nodes_exhausted) {
             return PoolRefusal::NodeLimit { limit };
         }
         let all = template.market.seen(template.base).rows.clone();

@@ -17,6 +17,7 @@ use crate::{
     round::MinValuesPolicy,
     states::State,
     template::{STAND_INS, Template, named},
+    variety::Variety,
 };
 
 /// Makes launches. Machines that may become the same things share what their claims say.
@@ -112,7 +113,7 @@ fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> 
         }
     }
     let mut requirements = problem.states.of_state(state).clone();
-    for (key, least) in open.lowered.iter().flat_map(|lowered| lowered.demands()) {
+    for (key, least) in open.lowered.iter().flat_map(Variety::demands) {
         let lowered = requirements.remove(key.as_str());
         requirements.extend(lowered.map(|requirement| requirement.with_min_values(Some(least))));
     }

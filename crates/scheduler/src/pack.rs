@@ -13,13 +13,7 @@ mod duals;
 mod fill;
 mod items;
 
-use crate::{
-    bits::Bits,
-    greedy::Greedy,
-    open::{Open, Seat},
-    reservations::Held,
-    template::Template,
-};
+use crate::{bits::Bits, greedy::Greedy, open::Open, reservations::Held, template::Template};
 
 use self::{
     fill::{Bin, Packer},
@@ -125,7 +119,7 @@ fn open(template: usize, bin: &Bin, rows: Bits) -> Open {
         rows,
         used: bin.used.clone(),
         ports: bin.ports.clone(),
-        pods: bin.seats.iter().copied().collect::<Vec<Seat>>(),
+        pods: bin.seats.clone(),
         held: Held::new(),
         charge: Default::default(),
         lowered: None,

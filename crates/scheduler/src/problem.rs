@@ -361,6 +361,9 @@ struct Sorter<'a, 's> {
 /// Pods with this identity are in one class, unless neighbours tell them apart.
 type Kind<'a> = (&'a str, &'a PodShape, Vec<Demand>, bool, Option<&'a PodKey>);
 
+/// Like [`Kind`], with the shape known by its address: pods of one workload usually share it.
+type Likely<'a> = (&'a str, *const PodShape, Vec<Demand>, bool, Option<&'a PodKey>);
+
 /// The variants of a kind of pods, before it is known which groups select them.
 struct Drafts {
     variants: Vec<Variant>,
@@ -370,8 +373,7 @@ struct Drafts {
 impl<'a> Sorter<'a, '_> {
     /// The variants of each entrant; entrants of one kind share them.
     fn variants(&mut self, entrants: &[Entrant<'a>]) -> Vec<Arc<Drafts>> {
-        let mut by_pointer: FxHashMap<(&str, *const PodShape, Vec<Demand>, bool, Option<&PodKey>), Arc<Drafts>> =
-            FxHashMap::default();
+        let mut by_pointer: FxHashMap<Likely<'_>, Arc<Drafts>> = FxHashMap::default();
         let mut by_value: FxHashMap<Kind<'a>, Arc<Drafts>> = FxHashMap::default();
         let mut all = Vec::with_capacity(entrants.len());
         for entrant in entrants {

@@ -6,6 +6,7 @@ use model::Snapshot;
 use rustc_hash::FxHashMap;
 
 use crate::{
+    dra::Devices,
     finish::Finisher,
     greedy::Greedy,
     pack,
@@ -80,7 +81,7 @@ fn plan_of(mut greedy: Greedy<'_>) -> Plan {
         .problem
         .devices
         .as_ref()
-        .map(|devices| devices.results())
+        .map(Devices::results)
         .unwrap_or_default();
     plan
 }
