@@ -40,7 +40,7 @@ fn pod(containers: Value, inits: Value) -> Value {
     json!({ "containers": containers, "initContainers": inits })
 }
 
-/// SC15.7.1 to SC15.7.3
+/// SC15.7.1, SC15.7.2, SC15.7.3
 #[test]
 fn sidecars_add_to_the_sum_and_to_what_follows_them() {
     check(
@@ -63,7 +63,7 @@ fn sidecars_add_to_the_sum_and_to_what_follows_them() {
     );
 }
 
-/// SC15.7.4 to SC15.7.6
+/// SC15.7.4, SC15.7.5, SC15.7.6
 #[test]
 fn the_largest_moment_of_initialisation_counts_if_it_is_more() {
     let sidecars = |last: Value| {

@@ -41,7 +41,7 @@ mod tests {
         })
     }
 
-    /// LC-P1 to LC-P3.
+    /// LC-P1, LC-P2, LC-P3.
     #[test]
     fn machines_that_stay_are_counted_and_zeros_are_shown() {
         let mut snapshot = Snapshot::default();

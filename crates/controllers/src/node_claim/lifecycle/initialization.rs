@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(decide(&registered(claim), Some(&node)), expected);
     }
 
-    /// LC-I1, LC-I3 to LC-I7.
+    /// LC-I1, LC-I3, LC-I4, LC-I5, LC-I6, LC-I7.
     #[test]
     fn a_node_takes_pods_once_nothing_is_lacking() {
         use Initialization::{Ready, Waiting};
