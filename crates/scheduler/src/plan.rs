@@ -77,7 +77,9 @@ impl Plan {
 
     /// What the launches cost per hour at the present prices.
     pub fn launch_price(&self) -> f64 {
-        self.launches.iter().map(|launch| launch.choice.price).sum()
+        let prices = self.launches.iter().map(|launch| launch.choice.price);
+        // The sum of no floats at all is minus zero, which would be shown with its sign.
+        prices.fold(0.0, |sum, price| sum + price)
     }
 }
 
