@@ -7,14 +7,16 @@ TOOLS := $(CACHE)/karpenter-rust/tools
 export PATH := $(TOOLS)/bin:$(PATH)
 
 CONTROL_PLANE := tools/control-plane
+GO := $(shell command -v go)
+UPSTREAM_BENCH := $(CACHE)/karpenter-rust/upstream-bench
 NEXTEST := cargo nextest run --cargo-quiet
 SEEDS ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e conformance bench storm build build-aws generate audit tools control-plane
+.PHONY: help run test check e2e conformance bench bench-instructions storm build build-aws generate audit tools control-plane upstream-bench
 
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
 
 run: ## Play the inflate story in the playground: embedded API server, simulated cloud, the real controllers
 	@echo "building karpenter (the first time takes a few minutes)" >&2
@@ -40,9 +42,14 @@ conformance: tools control-plane ## The embedded API server held against the rea
 storm: tools ## SEEDS (default 10000) small storms of faults in the simulated world
 	STORM_SEEDS=$(SEEDS) $(NEXTEST) --cargo-profile storm --package world --test storm --no-capture
 
-bench: ## Measure the solver and the simulation
-	cargo bench --package scheduler
+bench: upstream-bench ## Measure the solver, beside upstream's where Go is present, and the simulation
+	cargo bench --package scheduler --bench compare -- \
+		$(if $(GO),--upstream $(UPSTREAM_BENCH)) $(if $(UPSTREAM_LARGE),--upstream-large)
+	cargo bench --package scheduler --bench solve
 	cargo bench --package world
+
+bench-instructions: ## Count the solver's instructions and compare them with the baseline (needs valgrind; UPDATE=1 rewrites it)
+	cargo bench --package scheduler --bench instructions -- $(if $(UPDATE),--update)
 
 build: ## Release binary without the AWS provider; the last line is its path
 	cargo build --release --package cli
@@ -65,3 +72,6 @@ tools:
 
 control-plane:
 	@$(CONTROL_PLANE)/build
+
+upstream-bench:
+	$(if $(GO),cd tools/upstream-bench && go build -buildvcs=false -o $(UPSTREAM_BENCH) .)

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use fixture::Case;
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::solve;
@@ -61,7 +61,12 @@ fn measure(case: Case) -> anyhow::Result<Measured> {
     let plan = solve(&snapshot, &round);
     let first = cpu_time() - start;
     let peak_mib = peak_mib()?;
-    ensure!(plan.refusals.is_empty(), "{} pods have no place", plan.refusals.len());
+    if let Some((pod, refusal)) = plan.refusals.first_key_value() {
+        bail!(
+            "{} pods have no place, {pod} among them: {refusal}",
+            plan.refusals.len()
+        );
+    }
     let (mut best, mut total, mut runs) = (first, first, 1);
     while runs < 3 || total < Duration::from_secs(1) {
         let start = cpu_time();
@@ -117,7 +122,7 @@ impl Upstream {
             match word.as_str() {
                 "--upstream" => upstream.program = Some(words.next().context("--upstream needs a program")?.into()),
                 "--upstream-large" => upstream.large = true,
-                other => anyhow::bail!("unknown argument {other:?}"),
+                other => bail!("unknown argument {other:?}"),
             }
         }
         Ok(upstream)
