@@ -32,10 +32,10 @@ pub(super) struct Bin {
     pub price: f64,
 }
 
-/// How many steps are spent at least, and how many more for each pod. A step looks at one kind of pods for one instance
-/// type. When the steps are used up, what is left is packed onto the first type that will do.
-const STEPS: usize = 100_000;
-const STEPS_PER_POD: usize = 500;
+/// How many steps may be spent, and how many for each pod of a large round. A step looks at one kind of pods for one
+/// instance type. When the steps are used up, what is left is packed onto the first type that will do.
+const STEPS: usize = 250_000;
+const STEPS_PER_POD: usize = 400;
 
 /// How often everything is packed anew with what was learned about the worth of pods.
 const ROUNDS: usize = 6;
@@ -120,7 +120,7 @@ impl Packer {
             values,
             least_price,
             steps: 0,
-            most_steps: STEPS + STEPS_PER_POD * pods,
+            most_steps: STEPS.max(STEPS_PER_POD * pods),
         })
     }
 
