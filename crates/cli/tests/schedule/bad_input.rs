@@ -115,8 +115,8 @@ fn files_that_are_not_there_are_told() {
     check(
         &input,
         expect![[r#"
-        karpenter: --instance-types: types.json, entry 1 (m.large): resources.cpu: "two" is not a quantity: unknown suffix "two"
-    "#]],
+            karpenter: --instance-types: types.json, entry 1 (m.large): resources.cpu: "two" is not a quantity: expected a number with an optional suffix such as m, k, Mi or e6
+        "#]],
     );
 }
 

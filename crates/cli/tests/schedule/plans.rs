@@ -31,17 +31,15 @@ fn people_get_a_table() {
         POOL     TYPE       ZONE  CAPACITY  PRICE/H  PODS  CPU  MEMORY
         general  m.2xlarge  a     spot       0.4000     2  76%      6%
 
-        Existing nodes
-        NODE  PODS  NAMES
-        n1       1  default/here
-
         No place
         2 pods: default/arm-1 default/arm-2
             pool general: no instance type fits (2 with other labels)
+        1 pod: default/here
+            label "kubernetes.io/hostname" is restricted: pods cannot choose nodes by it
         1 pod: default/huge
             pool general: no instance type fits (2 too small), cpu 100 is asked for and the largest has 7900m left
 
-        3 of 6 pods have a place: 2 on 1 new node for $0.4000 per hour, 1 on nodes that are there.
+        2 of 6 pods have a place: 2 on 1 new node for $0.4000 per hour, 0 on nodes that are there.
     "#]]
     .assert_eq(&Input::new(&situation()).printed());
 }
@@ -53,17 +51,15 @@ fn people_who_want_more_get_a_wide_table() {
         POOL     TYPE       ZONE  CAPACITY  PRICE/H  PODS  CPU  MEMORY  ALTERNATIVES  REQUESTS                 NAMES
         general  m.2xlarge  a     spot       0.4000     2  76%      6%             0  cpu=6 memory=2Gi pods=2  default/web-1 default/web-2
 
-        Existing nodes
-        NODE  PODS  NAMES
-        n1       1  default/here
-
         No place
         2 pods: default/arm-1 default/arm-2
             pool general: no instance type fits (2 with other labels)
+        1 pod: default/here
+            label "kubernetes.io/hostname" is restricted: pods cannot choose nodes by it
         1 pod: default/huge
             pool general: no instance type fits (2 too small), cpu 100 is asked for and the largest has 7900m left
 
-        3 of 6 pods have a place: 2 on 1 new node for $0.4000 per hour, 1 on nodes that are there.
+        2 of 6 pods have a place: 2 on 1 new node for $0.4000 per hour, 0 on nodes that are there.
     "#]].assert_eq(&Input::new(&situation()).with(&["-o", "wide", "--explain"]).printed());
 }
 
@@ -72,14 +68,7 @@ fn programs_get_json() {
     let plan = Input::new(&situation()).plan();
     expect![[r#"
         {
-          "existingNodes": [
-            {
-              "name": "n1",
-              "pods": [
-                "default/here"
-              ]
-            }
-          ],
+          "existingNodes": [],
           "newNodes": [
             {
               "instanceTypes": [
@@ -138,6 +127,9 @@ fn programs_get_json() {
               ]
             }
           ],
+          "pendingPodsByEffectiveZone": {
+            "flexible": 5
+          },
           "pricePerHour": 0.4,
           "unschedulable": [
             {
@@ -159,6 +151,11 @@ fn programs_get_json() {
                   "reason": "no instance type fits (2 with other labels)"
                 }
               ]
+            },
+            {
+              "pod": "default/here",
+              "reason": "label \"kubernetes.io/hostname\" is restricted: pods cannot choose nodes by it",
+              "refusals": []
             },
             {
               "pod": "default/huge",
