@@ -11,6 +11,7 @@ GO := $(shell command -v go)
 UPSTREAM_BENCH := $(CACHE)/karpenter-rust/upstream-bench
 NEXTEST := cargo nextest run --cargo-quiet
 SEEDS ?= 10000
+OUT ?= $(CACHE)/karpenter-rust/conformance
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check e2e conformance bench bench-instructions storm build build-aws generate audit tools control-plane upstream-bench
@@ -36,8 +37,8 @@ check: ## Format, lints, generated files, documentation links
 e2e: tools control-plane ## The binary against a real kube-apiserver, controller manager and scheduler
 	$(NEXTEST) --package cli --test 'e2e*'
 
-conformance: tools control-plane ## The embedded API server held against the real one, and every provider against its contract
-	$(NEXTEST) --package kube-mem --package api --package provider-sim
+conformance: build ## Upstream's own end-to-end suite against our binary on a real control plane (needs Python; results in OUT)
+	tools/regression/run --shards --out $(OUT) $(CARGO_TARGET_DIR)/release/karpenter controller --cloud-provider sim
 
 storm: tools ## SEEDS (default 10000) small storms of faults in the simulated world
 	STORM_SEEDS=$(SEEDS) $(NEXTEST) --cargo-profile storm --package world --test storm --no-capture
