@@ -11,8 +11,8 @@ use kube::{
 
 const MANAGER: &str = "karpenter-playground";
 
-/// The pool launches nodes small enough that a hundred pods need several, and they go a little while after their last
-/// pod, so that a newcomer sees it happen.
+/// The pool launches nodes of a size that people run: a hundred pods need several, not a hundred. They go a little while
+/// after their last pod, so that a newcomer sees it happen.
 const DEFAULTS: [&str; 3] = [
     r#"{"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}}"#,
     r#"{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}, "spec": {
@@ -22,6 +22,7 @@ const DEFAULTS: [&str; 3] = [
             "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
             "requirements": [
                 {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]},
+                {"key": "karpenter.kwok.sh/instance-cpu", "operator": "Gt", "values": ["3"]},
                 {"key": "karpenter.kwok.sh/instance-cpu", "operator": "Lt", "values": ["33"]},
                 {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "on-demand"]}
             ]
