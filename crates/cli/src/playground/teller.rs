@@ -17,7 +17,7 @@ use serde_json::json;
 use super::story::{Await, Scale, Step, Story};
 
 /// How often an awaited state is looked for, in the story's time.
-const LOOK: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What a step that waited has to tell.
 #[derive(Debug)]
@@ -104,12 +104,14 @@ impl Teller {
             .context("pods cannot be listed")?
             .items;
         let nodes: Api<Node> = Api::all(self.client.clone());
+        // Their number is all that is asked, so the server need not send them.
         let nodes = nodes
-            .list_metadata(&ListParams::default())
+            .list_metadata(&ListParams::default().limit(1))
             .await
-            .context("nodes cannot be listed")?
-            .items;
-        Ok((pods.iter().filter(|pod| is_ready(pod)).count(), pods.len(), nodes.len()))
+            .context("nodes cannot be listed")?;
+        let further = usize::try_from(nodes.metadata.remaining_item_count.unwrap_or(0))?;
+        let ready = pods.iter().filter(|pod| is_ready(pod)).count();
+        Ok((ready, pods.len(), nodes.items.len() + further))
     }
 }
 
