@@ -133,6 +133,8 @@ pub struct Conditions {
     dependents: Vec<&'static str>,
     generation: i64,
     created: Timestamp,
+    /// Whether the kind sums its conditions up in `Ready`.
+    has_ready: bool,
 }
 
 impl Conditions {
@@ -151,6 +153,7 @@ impl Conditions {
             dependents,
             generation: meta.generation.unwrap_or_default(),
             created: meta.creation_timestamp.as_ref().map_or(now, |time| time.0),
+            has_ready: true,
         };
         for type_ in conditions.dependents.clone().into_iter().chain([READY]) {
             if conditions.get(type_).is_none() {
@@ -158,6 +161,17 @@ impl Conditions {
             }
         }
         conditions
+    }
+
+    /// For kinds that have conditions and no `Ready`.
+    pub fn plain(list: &[Condition], generation: Option<i64>) -> Self {
+        Self {
+            list: list.to_vec(),
+            dependents: Vec::new(),
+            generation: generation.unwrap_or_default(),
+            created: Timestamp::UNIX_EPOCH,
+            has_ready: false,
+        }
     }
 
     pub fn get(&self, type_: &str) -> Option<&Condition> {
@@ -223,7 +237,7 @@ impl Conditions {
         self.list.push(condition);
         self.list
             .sort_by_key(|condition| (condition.type_ == READY, condition.last_transition_time.0));
-        if type_ != READY {
+        if type_ != READY && self.has_ready {
             self.derive_ready(now);
         }
         true

@@ -8,7 +8,10 @@ use provider::{CloudProvider, Metered};
 use rand::{SeedableRng, rngs::StdRng};
 use state::Index;
 
-use crate::{metrics::Metrics, node_pool::registration_health::Health, outbox::Outbox, writer::Writer};
+use crate::{
+    catalog::Shelves, metrics::Metrics, node_pool::registration_health::Health, outbox::Outbox, static_capacity::Slots,
+    writer::Writer,
+};
 
 /// Settings that decisions and waits depend on.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +27,18 @@ pub struct Knobs {
     pub registration_timeout: Duration,
     /// Whether series per object are kept.
     pub observe_cluster: bool,
+    pub features: Features,
+}
+
+/// Optional controllers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Pools with `replicas` get that many machines.
+    pub static_capacity: bool,
+    /// Capacity buffers keep room free.
+    pub capacity_buffer: bool,
+    /// Node overlays change prices and capacities.
+    pub node_overlay: bool,
 }
 
 impl Default for Knobs {
@@ -35,6 +50,7 @@ impl Default for Knobs {
             launch_timeout: Duration::from_secs(5 * 60),
             registration_timeout: Duration::from_secs(15 * 60),
             observe_cluster: true,
+            features: Features::default(),
         }
     }
 }
@@ -59,6 +75,10 @@ pub struct Ctx {
     pub knobs: Arc<Knobs>,
     /// How launches and registrations of each pool went lately.
     pub health: Arc<Health>,
+    /// What the provider sells, and what overlays make of it.
+    pub shelves: Arc<Shelves>,
+    /// Room that is held under the limits of static pools.
+    pub slots: Arc<Slots>,
     /// Where names of claims come from.
     pub random: Arc<Mutex<StdRng>>,
 }

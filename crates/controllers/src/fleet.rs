@@ -7,6 +7,7 @@ use state::Served;
 use tokio::sync::mpsc;
 
 use crate::{
+    capacity_buffer::CapacityBuffers,
     catalog::Catalogs,
     context::Ctx,
     disruption::Disruption,
@@ -20,8 +21,10 @@ use crate::{
         lifecycle::Lifecycle, pod_events::PodEvents,
     },
     node_pool::NodePools,
+    overlay::NodeOverlays,
     provisioning::{Provisioner, unreadable::UnreadablePods},
     runtime::{Reconcile, Router, Worker},
+    static_capacity::{deprovisioning::StaticDeprovisioning, provisioning::StaticProvisioning},
     vitals,
 };
 
@@ -84,6 +87,17 @@ pub fn all(ctx: &Ctx) -> Vec<Task> {
     fleet.add(Consolidatable::new(ctx));
     fleet.add(Termination::new(ctx, served(ctx), evictions.clone()));
     fleet.add_with(EvictionQueue::new(ctx, evictions), wake, victims);
+    if ctx.knobs.features.static_capacity {
+        fleet.add(StaticProvisioning::new(ctx));
+        fleet.add(StaticDeprovisioning::new(ctx));
+    }
+    if ctx.knobs.features.capacity_buffer {
+        ctx.index.await_room();
+        fleet.add(CapacityBuffers::new(ctx));
+    }
+    if ctx.knobs.features.node_overlay {
+        fleet.add(NodeOverlays::new(ctx));
+    }
     fleet.push(Provisioner::NAME, Provisioner::new(ctx).run());
     fleet.push(Disruption::NAME, Disruption::new(ctx).run());
     fleet.push("vitals", vitals::run(ctx.clone()));

@@ -20,9 +20,12 @@ pub fn is_eligible(candidate: &Candidate) -> bool {
     !candidate.pool.is_static() && consolidates && waited && candidate.is_empty()
 }
 
-/// One deletion of all empty nodes that the budgets let go, dearest first, then by name.
+/// One deletion of all empty nodes that the budgets let go, dearest first, then by name. Nodes that a capacity buffer
+/// counts on are not empty.
 pub fn decide(snapshot: &Snapshot, candidates: &[Candidate], now: Timestamp) -> Emptied {
-    let mut chosen: Vec<&Candidate> = candidates.iter().filter(|candidate| is_eligible(candidate)).collect();
+    let holds_room = |candidate: &&Candidate| snapshot.holds_room(&candidate.node.key);
+    let eligible = candidates.iter().filter(|candidate| is_eligible(candidate));
+    let mut chosen: Vec<&Candidate> = eligible.filter(|candidate| !holds_room(candidate)).collect();
     chosen.sort_by(|a, b| {
         b.savings_ratio()
             .total_cmp(&a.savings_ratio())

@@ -33,6 +33,8 @@ pub enum PodOwner {
     StatefulSet,
     /// A mirror pod of a static manifest: the node itself owns it.
     Node,
+    /// Nobody yet: it stands for a pod that a capacity buffer keeps room for, and no server knows it.
+    CapacityBuffer,
     Other,
 }
 
@@ -250,6 +252,11 @@ impl Pod {
 
     pub fn is_mirror(&self) -> bool {
         self.owner == PodOwner::Node
+    }
+
+    /// Exists only in our mind, for the sake of a capacity buffer.
+    pub fn is_virtual(&self) -> bool {
+        self.owner == PodOwner::CapacityBuffer
     }
 
     /// Will be somewhere else once its node is gone.

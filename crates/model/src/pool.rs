@@ -3,8 +3,14 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Labels, budget::Budget, ids::PoolName, node::NodeClassRef, requirements::Requirements, resources::Resources,
+    Labels,
+    budget::Budget,
+    ids::PoolName,
+    node::NodeClassRef,
+    requirements::Requirements,
+    resources::Resources,
     taint::Taint,
+    vocabulary::{NODEPOOL, Vocabulary},
 };
 
 /// When consolidation looks at a pool's nodes.
@@ -61,5 +67,22 @@ pub struct Pool {
 impl Pool {
     pub fn is_static(&self) -> bool {
         self.replicas.is_some()
+    }
+
+    /// Labels of a claim with these requirements: the pool's, and one value for every custom label that is left open.
+    /// Well-known labels are the provider's to set.
+    pub fn claim_labels(&self, requirements: &Requirements, vocabulary: &Vocabulary) -> Labels {
+        let custom = requirements.iter().filter(|requirement| {
+            let key = requirement.key.as_str();
+            !vocabulary.is_well_known(key) && !vocabulary.is_restricted(key)
+        });
+        let mut labels: Labels = custom
+            .filter_map(|requirement| Some((requirement.key.clone(), requirement.any()?)))
+            .collect();
+        let Template { labels: own, class, .. } = &self.template;
+        labels.extend(own.clone());
+        labels.insert(NODEPOOL.into(), self.name.as_str().into());
+        labels.insert(class.label().into(), class.name.as_str().into());
+        labels
     }
 }

@@ -53,6 +53,18 @@ pub type AttachLimits = Arc<BTreeMap<Arc<str>, u32>>;
 /// The shapes that one pool may launch, in the provider's order.
 pub type Catalog = Arc<[Arc<InstanceType>]>;
 
+/// Which machines hold room for pods that do not exist yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Room {
+    /// Nobody asks for any.
+    #[default]
+    None,
+    /// There may be buffers, and no round has placed their pods yet.
+    Unknown,
+    /// How many virtual pods the last round has put on which machine.
+    Held(OrdMap<NodeKey, u32>),
+}
+
 /// The cluster at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
@@ -75,6 +87,7 @@ pub struct Snapshot {
     pub resource_claims: OrdMap<PodKey, Arc<ResourceClaim>>,
     pub resource_slices: OrdMap<Arc<str>, Arc<ResourceSlice>>,
     pub device_classes: OrdMap<Arc<str>, Arc<DeviceClass>>,
+    pub room: Room,
     bound: OrdMap<NodeName, OrdSet<PodKey>>,
     by_node_name: OrdMap<NodeName, NodeKey>,
 }
@@ -133,6 +146,15 @@ impl Snapshot {
 
     pub fn node_named(&self, name: &NodeName) -> Option<&Arc<StateNode>> {
         self.nodes.get(self.by_node_name.get(name)?)
+    }
+
+    /// A capacity buffer counts on this machine, or may do so: it is not empty although no pod runs on it.
+    pub fn holds_room(&self, machine: &NodeKey) -> bool {
+        match &self.room {
+            Room::None => false,
+            Room::Unknown => true,
+            Room::Held(held) => held.get(machine).is_some_and(|pods| *pods > 0),
+        }
     }
 
     /// What the pods on a machine ask for together; terminal pods ask for nothing.

@@ -2,14 +2,19 @@
 
 use std::{fmt::Debug, sync::Arc};
 
-use api::v1::{NodeClaim, NodePool};
+use api::{
+    v1::{NodeClaim, NodePool},
+    v1alpha1::NodeOverlay,
+    v1beta1::CapacityBuffer,
+};
 use clock::Clock;
 use controllers::{
-    Ctx, Knobs, fleet, metrics::Metrics, node_pool::registration_health::Health, outbox::Outbox, writer::Writer,
+    Ctx, Features, Knobs, catalog::Shelves, fleet, metrics::Metrics, node_pool::registration_health::Health,
+    outbox::Outbox, static_capacity::Slots, writer::Writer,
 };
 use k8s_openapi::api::{
     apps::v1::DaemonSet,
-    core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod},
+    core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate},
     policy::v1::PodDisruptionBudget,
     resource::v1::{DeviceClass, ResourceClaim, ResourceSlice},
     storage::v1::{CSINode, StorageClass, VolumeAttachment},
@@ -69,6 +74,8 @@ impl Engine {
             metrics: metrics.clone(),
             knobs: Arc::new(knobs(&self.settings)),
             health: Arc::new(Health::default()),
+            shelves: Arc::new(Shelves::default()),
+            slots: Arc::new(Slots::default()),
             random: Ctx::seeded(self.seed),
         };
 
@@ -95,6 +102,14 @@ impl Engine {
         self.feed::<PersistentVolume>(&index, &mut tasks);
         self.feed::<StorageClass>(&index, &mut tasks);
         self.feed::<CSINode>(&index, &mut tasks);
+        let gates = &self.settings.feature_gates;
+        if gates.capacity_buffer {
+            self.optional_feed::<CapacityBuffer>(&index, &mut tasks);
+            self.feed::<PodTemplate>(&index, &mut tasks);
+        }
+        if gates.node_overlay {
+            self.optional_feed::<NodeOverlay>(&index, &mut tasks);
+        }
         for kind in kinds {
             let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
             let resource = ApiResource::from_gvk_with_plural(&gvk, kind.plural);
@@ -110,6 +125,14 @@ impl Engine {
     {
         let feed = Feed::<K>::new(Api::all(self.client.clone()), (), index.clone(), FeedPace::default());
         tasks.spawn(feed.run());
+    }
+
+    fn optional_feed<K>(&self, index: &Arc<Index>, tasks: &mut JoinSet<()>)
+    where
+        K: Indexed<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let api = Api::all(self.client.clone());
+        tasks.spawn(Feed::<K>::optional(api, (), index.clone(), FeedPace::default()).run());
     }
 
     /// Runs the controllers until they are told to stop.
@@ -142,6 +165,11 @@ fn knobs(settings: &Settings) -> Knobs {
             ..Options::default()
         },
         observe_cluster: settings.observe_cluster_state,
+        features: Features {
+            static_capacity: settings.feature_gates.static_capacity,
+            capacity_buffer: settings.feature_gates.capacity_buffer,
+            node_overlay: settings.feature_gates.node_overlay,
+        },
         ..Knobs::default()
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     refusal::Lacking,
     round::MinValuesPolicy,
     states::State,
-    template::{STAND_INS, Template, named},
+    template::{STAND_INS, named},
     variety::Variety,
 };
 
@@ -117,7 +117,7 @@ fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> 
         let lowered = requirements.remove(key.as_str());
         requirements.extend(lowered.map(|requirement| requirement.with_min_values(Some(least))));
     }
-    let labels = claim_labels(problem.snapshot, template, &requirements);
+    let labels = template.pool.claim_labels(&requirements, &problem.snapshot.vocabulary);
     let instance_types: Arc<[InstanceTypeName]> = rows.iter().map(|row| name(*row).clone()).collect();
     let deals = view.deals.iter().map(|deal| &market.deals[deal]);
     let capacity_types = deals
@@ -171,26 +171,6 @@ fn least_daemons(market: &Market<'_>, rows: &Bits) -> Resources {
         least.min_with(other);
     }
     least.without_zeros()
-}
-
-/// The pool's labels, and one value for every custom label that the requirements leave open. Well-known labels are the
-/// provider's to set.
-fn claim_labels(snapshot: &Snapshot, template: &Template<'_>, requirements: &Requirements) -> Labels {
-    let pool = template.pool;
-    let custom = requirements.iter().filter(|requirement| {
-        let key = requirement.key.as_str();
-        !snapshot.vocabulary.is_well_known(key) && !snapshot.vocabulary.is_restricted(key)
-    });
-    let mut labels: Labels = custom
-        .filter_map(|requirement| Some((requirement.key.clone(), requirement.any()?)))
-        .collect();
-    labels.extend(pool.template.labels.clone());
-    labels.insert(vocabulary::NODEPOOL.into(), pool.name.as_str().into());
-    labels.insert(
-        pool.template.class.label().into(),
-        pool.template.class.name.as_str().into(),
-    );
-    labels
 }
 
 fn claim_requirements(

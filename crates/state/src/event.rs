@@ -2,8 +2,15 @@
 
 use std::sync::Arc;
 
-use api::v1::{NodeClaim, NodePool};
-use k8s_openapi::api::{core::v1::Node, storage::v1::VolumeAttachment};
+use api::{
+    v1::{NodeClaim, NodePool},
+    v1alpha1::NodeOverlay,
+    v1beta1::CapacityBuffer,
+};
+use k8s_openapi::api::{
+    core::v1::{Node, PodTemplate},
+    storage::v1::VolumeAttachment,
+};
 use model::{NodeKey, Pod, PoolName};
 
 use crate::{NodeClass, ObjectKey};
@@ -42,6 +49,11 @@ pub enum Event {
     Pod(Change<Pod>),
     NodeClass(Change<NodeClass>),
     Attachment(Change<VolumeAttachment>),
+    Buffer(Change<CapacityBuffer>),
+    PodTemplate(Change<PodTemplate>),
+    Overlay(Change<NodeOverlay>),
+    /// What a buffer keeps room for was put into the snapshot, was renewed, or is gone.
+    Room(ObjectKey),
     /// What a pool may launch has become known or has changed.
     Catalog(PoolName),
     /// A nomination or a deletion mark was set or taken back.

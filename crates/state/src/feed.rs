@@ -52,6 +52,8 @@ pub struct Feed<K: Indexed> {
     kind: K::DynamicType,
     index: Arc<Index>,
     pace: FeedPace,
+    /// The cluster may not know the kind: then there are no objects of it.
+    optional: bool,
 }
 
 enum WatchEnd {
@@ -68,7 +70,21 @@ impl<K: Indexed> Feed<K> {
     /// From here on the index counts as unsynced until this feed has listed once.
     pub fn new(api: Api<K>, kind: K::DynamicType, index: Arc<Index>, pace: FeedPace) -> Self {
         index.expect::<K>(&kind);
-        Self { api, kind, index, pace }
+        Self {
+            api,
+            kind,
+            index,
+            pace,
+            optional: false,
+        }
+    }
+
+    /// As [`Feed::new`], of a kind whose definition may not be installed. It is looked for again and again.
+    pub fn optional(api: Api<K>, kind: K::DynamicType, index: Arc<Index>, pace: FeedPace) -> Self {
+        Self {
+            optional: true,
+            ..Self::new(api, kind, index, pace)
+        }
     }
 
     /// Runs until it is dropped.
@@ -77,6 +93,12 @@ impl<K: Indexed> Feed<K> {
         loop {
             let mut at = match self.list().await {
                 Ok(at) => at,
+                Err(kube::Error::Api(status)) if self.optional && status.code == 404 => {
+                    debug!(kind = ?K::KIND, "the cluster does not know this kind");
+                    self.index.reset(Vec::<K>::new(), 0, &self.kind);
+                    sleep(self.pace.longest_pause).await;
+                    continue;
+                }
                 Err(error) => {
                     warn!(kind = ?K::KIND, error = %error, "could not list");
                     sleep(pause).await;

@@ -10,10 +10,12 @@ use api::{
     FieldError,
     convert::Parsed,
     v1::{NodeClaim, NodePool},
+    v1alpha1::NodeOverlay,
+    v1beta1::CapacityBuffer,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::{
-    core::v1::{Node, Pod},
+    core::v1::{Node, Pod, PodTemplate},
     storage::v1::VolumeAttachment,
 };
 use kube::{ResourceExt, core::DynamicObject};
@@ -31,6 +33,7 @@ use crate::{
     kinds::in_scope,
     ledger::Ledger,
     marks::Marks,
+    notes::Notes,
     shapes::Shapes,
     table::{Entry, Identity},
 };
@@ -54,6 +57,7 @@ pub struct Core {
     pub(crate) attach_limits: Table<AttachLimits>,
     pub(crate) marks: Marks,
     pub(crate) shapes: Shapes,
+    pub(crate) notes: Notes,
     pub(crate) served: Served,
     ledgers: BTreeMap<(Kind, String), Ledger>,
     subscribers: Vec<mpsc::UnboundedSender<Event>>,
@@ -65,7 +69,7 @@ impl Core {
         Arc::make_mut(&mut self.view)
     }
 
-    fn publish(&mut self, event: Event) {
+    pub(crate) fn publish(&mut self, event: Event) {
         self.subscribers
             .retain(|subscriber| subscriber.send(event.clone()).is_ok());
     }
@@ -91,6 +95,9 @@ impl Core {
         tell::<Node>(self, to);
         tell::<VolumeAttachment>(self, to);
         tell::<Pod>(self, to);
+        tell::<NodeOverlay>(self, to);
+        tell::<PodTemplate>(self, to);
+        tell::<CapacityBuffer>(self, to);
         if self.view.synced {
             let _ = to.send(Event::Synced);
         }
@@ -188,6 +195,7 @@ impl Index {
                 attach_limits: Table::default(),
                 marks: Marks::default(),
                 shapes: Shapes::default(),
+                notes: Notes::default(),
                 served,
                 ledgers: BTreeMap::new(),
                 subscribers: Vec::new(),
@@ -361,7 +369,7 @@ impl Index {
         });
     }
 
-    fn write(&self, change: impl FnOnce(&mut Core)) {
+    pub(crate) fn write(&self, change: impl FnOnce(&mut Core)) {
         change(&mut self.core.lock());
         // Sync is no change of the snapshot, so waiters are woken after every write rather than on a new version.
         self.written.notify_waiters();

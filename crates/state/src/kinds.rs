@@ -43,6 +43,9 @@ pub enum Kind {
     Volume,
     StorageClass,
     AttachLimits,
+    CapacityBuffer,
+    PodTemplate,
+    NodeOverlay,
 }
 
 /// A kind that the index takes in.
@@ -73,7 +76,7 @@ pub trait Indexed:
 }
 
 /// Who wrote which field is of no use here and often half of an object's size.
-fn slim<K: Resource>(mut object: K) -> K {
+pub(crate) fn slim<K: Resource>(mut object: K) -> K {
     object.meta_mut().managed_fields = None;
     object
 }
@@ -161,6 +164,8 @@ impl Indexed for Pod {
         let mut pod = convert::pod(&self);
         core.shapes.share(&self, &mut pod.value);
         core.daemon_pods.note(&self, &pod.value);
+        let notes = core.notes.take(&self);
+        core.view_mut().pod_notes.insert(pod.value.key.clone(), notes);
         Some(pod)
     }
 
@@ -173,6 +178,9 @@ impl Indexed for Pod {
         match &change.new {
             Some(pod) => snapshot.put_pod(pod.clone()),
             None => snapshot.remove_pod(&change.key),
+        }
+        if change.new.is_none() {
+            core.view_mut().pod_notes.remove(&change.key);
         }
         if change.latest().is_some_and(|pod| pod.is_daemon()) || change.old.as_ref().is_some_and(|pod| pod.is_daemon())
         {

@@ -17,7 +17,7 @@
 //! - [`Feed`]: lists and watches one kind into an index, for as long as it is polled.
 //! - [`table`] and [`ledger`]: which version of an object counts.
 //! - [`machines`]: how claims and nodes become machines.
-//! - [`kinds`] and [`storage`]: what is kept of each kind, and what follows from a change of it.
+//! - [`kinds`], [`storage`], [`devices`] and [`optional`]: what is kept of each kind, and what follows from a change of it.
 
 mod daemons;
 mod devices;
@@ -29,6 +29,8 @@ mod ledger;
 mod machines;
 mod marks;
 mod node_class;
+mod notes;
+mod optional;
 mod served;
 mod shapes;
 mod storage;
@@ -40,6 +42,7 @@ pub use feed::{Feed, FeedPace};
 pub use index::{Changes, Index};
 pub use kinds::{Indexed, Kind};
 pub use node_class::NodeClass;
+pub use notes::PodNotes;
 pub use served::Served;
 pub use table::{ObjectKey, Table};
 pub use view::View;

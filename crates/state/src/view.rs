@@ -3,13 +3,18 @@
 use api::{
     FieldError,
     v1::{NodeClaim, NodeClassReference, NodePool},
+    v1alpha1::NodeOverlay,
+    v1beta1::CapacityBuffer,
 };
 use imbl::{OrdMap, OrdSet};
-use k8s_openapi::api::{core::v1::Node, storage::v1::VolumeAttachment};
-use model::{ClaimName, NodeName, ProviderId, Snapshot};
+use k8s_openapi::api::{
+    core::v1::{Node, PodTemplate},
+    storage::v1::VolumeAttachment,
+};
+use model::{ClaimName, NodeName, PodKey, ProviderId, Snapshot};
 use std::sync::Arc;
 
-use crate::{Kind, NodeClass, ObjectKey, Table};
+use crate::{Kind, NodeClass, ObjectKey, PodNotes, Table};
 
 /// The cluster at one moment: what decisions see, and the objects that writes start from.
 ///
@@ -23,6 +28,15 @@ pub struct View {
     pub nodes: Table<Node>,
     pub classes: Table<NodeClass>,
     pub attachments: Table<VolumeAttachment>,
+    pub overlays: Table<NodeOverlay>,
+    pub buffers: Table<CapacityBuffer>,
+    pub pod_templates: Table<PodTemplate>,
+    /// What no decision looks at, by the pods that the server knows.
+    pub pod_notes: OrdMap<PodKey, Arc<PodNotes>>,
+    /// The pods in the snapshot that exist for the sake of a buffer only.
+    pub virtual_pods: OrdMap<ObjectKey, Arc<[PodKey]>>,
+    /// Buffers that nobody has looked at yet: what they keep room for is not in the snapshot.
+    pub unresolved_buffers: OrdSet<ObjectKey>,
     /// Fields that could not be read, by the objects that have any. What stands in their place is in `api::convert`.
     pub unread: OrdMap<(Kind, ObjectKey), Arc<[FieldError]>>,
     /// Claims that no instance is known for. While there are any, capacity is on its way that no decision can see.

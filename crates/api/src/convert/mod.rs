@@ -44,6 +44,7 @@ pub use node::node;
 pub use overlay::overlay;
 pub use pod::pod;
 pub use pool::pool;
+pub use requests::pod_limits;
 pub use requirement::to_requirements;
 pub use shape::pod_shape;
 pub use volume::{attach_limits, storage_class, volume, volume_claim};

@@ -48,6 +48,32 @@ pub fn requests(spec: &PodSpec, status: Option<&PodStatus>, errors: &mut Vec<Fie
     total
 }
 
+/// The most that a pod may use, where its containers say so: for those who watch, no decision is made on it. What cannot
+/// be read counts as nothing.
+pub fn pod_limits(spec: &PodSpec) -> Resources {
+    let limits = |container: &Container| {
+        let limits = container.resources.as_ref().and_then(|all| all.limits.as_ref());
+        resources("limits", limits, &mut Vec::new())
+    };
+    let mut total = Resources::new();
+    for container in &spec.containers {
+        total.add_assign(&limits(container));
+    }
+    let mut sidecars = Resources::new();
+    let mut initialising = Resources::new();
+    for container in spec.init_containers.iter().flatten() {
+        if container.restart_policy.as_deref() == Some("Always") {
+            sidecars.add_assign(&limits(container));
+            initialising.max_with(&sidecars);
+        } else {
+            initialising.max_with(&limits(container).plus(&sidecars));
+        }
+    }
+    total.add_assign(&sidecars);
+    total.max_with(&initialising);
+    total
+}
+
 fn container_requests(
     path: &str,
     container: &Container,

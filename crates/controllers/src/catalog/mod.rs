@@ -1,4 +1,6 @@
-//! Asks the provider what each pool may launch, and puts the answer where decisions find it.
+//! Asks the provider what each pool may launch, and puts the answer, with overlays in force, where decisions find it.
+
+mod shelves;
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,6 +10,8 @@ use model::PoolName;
 use provider::ProviderError;
 use state::{Event, View};
 use tracing::error;
+
+pub use shelves::{Shelves, Verdict, Verdicts};
 
 use crate::{
     context::Ctx,
@@ -85,16 +89,15 @@ async fn fetch(ctx: &Ctx, name: &PoolName) -> Result<(), CloudError> {
     };
     match ctx.cloud.catalog(pool).await {
         Ok(catalog) => {
-            let known = view.snapshot.catalogs.get(name);
-            if known.is_none_or(|known| !Arc::ptr_eq(known, &catalog)) {
-                ctx.index.put_catalog(name, Some(catalog));
-            }
+            ctx.shelves.put(name, Some(catalog));
+            ctx.shelves.evaluate(&ctx.index);
             Ok(())
         }
         Err(cause) => {
             // A cloud that does not answer sells what it sold a minute ago; one that says no sells nothing.
             if !matches!(cause, ProviderError::Unavailable { .. }) {
-                ctx.index.put_catalog(name, None);
+                ctx.shelves.put(name, None);
+                ctx.shelves.evaluate(&ctx.index);
             }
             let action = "list instance types";
             Err(CloudError { action, cause })

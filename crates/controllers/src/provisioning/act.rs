@@ -1,9 +1,6 @@
 //! Carries a decision out: claims are created, machines nominated, refusals told.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::v1::NodeClaim;
 use futures::{StreamExt, stream};
@@ -12,27 +9,21 @@ use kube::ResourceExt;
 use model::{InstanceTypeName, NodeName, PodKey, PoolName, Snapshot};
 use scheduler::{Launch, PoolRefusal, Refusal};
 use state::View;
-use tokio::time::sleep;
 use tracing::{error, info};
 
-use super::{claim_object, decide::Decision, names, notices};
-use crate::{
-    context::Ctx,
-    error::chain,
-    runtime::Pace,
-    writer::{ApiError, ApiFailure},
+use super::{
+    claim_object,
+    creation::{self, Creation},
+    decide::Decision,
+    notices,
 };
-
-/// How many claims are created at once.
-const PARALLEL_CREATES: usize = 50;
-/// Waits between attempts to create one claim.
-const PACE: Pace = Pace::new(Duration::from_millis(100), Duration::from_secs(5));
+use crate::context::Ctx;
 
 pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
     let now = ctx.clock.now();
     let window = SignedDuration::try_from(ctx.knobs.nomination()).unwrap_or(SignedDuration::MAX);
     ctx.index.nominate(
-        decision.nominated(),
+        decision.nominated(&view.snapshot),
         now.saturating_add(window).unwrap_or(jiff::Timestamp::MAX),
     );
     for placement in &decision.placements {
@@ -50,7 +41,7 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
         error!(NodePool = %pool, error = "the pool uses more than its limits", "could not create nodeclaim");
     }
     for (pod, refusal) in decision.refused.iter().filter(|(_, refusal)| refusal.is_newsworthy()) {
-        if let Some(pod) = view.snapshot.pods.get(pod) {
+        if let Some(pod) = view.snapshot.pods.get(pod).filter(|pod| !pod.is_virtual()) {
             error!(Pod = %pod.key, error = %refusal, "could not schedule pod");
             ctx.outbox.publish(notices::failed_scheduling(pod, refusal));
         }
@@ -73,10 +64,15 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
     let creations: Vec<_> = decision
         .launches
         .iter()
-        .filter_map(|launch| Creation::of(ctx, view, launch))
+        .filter_map(|launch| creation(ctx, view, launch))
         .collect();
     stream::iter(creations)
-        .for_each_concurrent(PARALLEL_CREATES, |creation| creation.carry_out(ctx, &view.snapshot))
+        .for_each_concurrent(creation::PARALLEL, async |(launch, creation)| {
+            // A refusal is in the log already; the pods are there for the next round.
+            if let Ok(created) = creation.carry_out(ctx).await {
+                tell_created(ctx, &view.snapshot, launch, &created);
+            }
+        })
         .await;
 }
 
@@ -88,116 +84,35 @@ fn without_types(refused: &BTreeMap<PodKey, Refusal>) -> BTreeSet<&PoolName> {
 }
 
 fn tell_nominated(ctx: &Ctx, snapshot: &Snapshot, pods: &[PodKey], claim: Option<&str>, node: Option<&str>) {
-    for pod in pods.iter().filter_map(|key| snapshot.pods.get(key)) {
+    let real = pods.iter().filter_map(|key| snapshot.pods.get(key));
+    for pod in real.filter(|pod| !pod.is_virtual()) {
         ctx.outbox.publish(notices::nominated(pod, claim, node));
     }
 }
 
-/// A claim to be created, under a name that is ours from the first attempt to the last.
-struct Creation<'a> {
-    launch: &'a Launch,
-    claim: NodeClaim,
+/// A launch on its way to become a claim. Nothing for a pool that went while the round ran.
+fn creation<'a>(ctx: &Ctx, view: &View, launch: &'a Launch) -> Option<(&'a Launch, Creation)> {
+    let current = ctx.index.view();
+    let pool = current.pools.named(launch.pool.as_str())?;
+    let planned = view.snapshot.pools.get(&launch.pool)?;
+    let overlays = claim_object::overlays(launch, &view.snapshot);
+    let claim = claim_object::of_launch(launch, planned, pool, overlays);
+    Some((launch, Creation::of(ctx, claim)))
 }
 
-impl<'a> Creation<'a> {
-    /// `None` for a pool that went while the round ran.
-    fn of(ctx: &Ctx, view: &View, launch: &'a Launch) -> Option<Self> {
-        let current = ctx.index.view();
-        let pool = current.pools.named(launch.pool.as_str())?;
-        let planned = view.snapshot.pools.get(&launch.pool)?;
-        let claim = claim_object::claim(launch, planned, pool);
-        let mut creation = Self { launch, claim };
-        creation.rename(ctx);
-        Some(creation)
-    }
-
-    fn rename(&mut self, ctx: &Ctx) {
-        let view = ctx.index.view();
-        let prefix = self.claim.metadata.generate_name.clone().unwrap_or_default();
-        let mut random = ctx.random.lock();
-        let name = names::fresh(&prefix, &mut *random, |name| view.claims.named(name).is_some());
-        self.claim.metadata.name = Some(name);
-    }
-
-    /// Tries until the server has said yes or no. Giving up on a creation with an unknown outcome would let the next
-    /// round order the same again.
-    async fn carry_out(mut self, ctx: &Ctx, snapshot: &Snapshot) {
-        let mut failures = 0;
-        let mut maybe_created = false;
-        loop {
-            match self.attempt(ctx, maybe_created).await {
-                Ok(created) => return self.tell(ctx, snapshot, &created),
-                Err(Attempt::NameTaken) => self.rename(ctx),
-                Err(Attempt::Refused(cause)) => {
-                    error!(NodePool = %self.launch.pool, error = %chain(&cause), "could not create nodeclaim");
-                    return;
-                }
-                Err(Attempt::Failed(cause)) => {
-                    maybe_created |= matches!(cause.failure, ApiFailure::Unknown | ApiFailure::Internal);
-                    error!(NodePool = %self.launch.pool, error = %chain(&cause), "creating nodeclaim again");
-                    sleep(PACE.after(failures)).await;
-                    failures += 1;
-                }
-            }
-        }
-    }
-
-    async fn attempt(&self, ctx: &Ctx, maybe_created: bool) -> Result<NodeClaim, Attempt> {
-        let cause = match ctx.writer.create(&self.claim).await {
-            Ok(created) => return Ok(created),
-            Err(cause) => cause,
-        };
-        match cause.failure {
-            ApiFailure::AlreadyExists if maybe_created => {
-                let name = self.claim.name_any();
-                let found: Option<NodeClaim> = ctx.writer.get(&name).await.map_err(Attempt::Failed)?;
-                match found.filter(|found| self.is_ours(found)) {
-                    Some(ours) => {
-                        ctx.index.apply(ours.clone());
-                        Ok(ours)
-                    }
-                    None => Err(Attempt::NameTaken),
-                }
-            }
-            ApiFailure::AlreadyExists => Err(Attempt::NameTaken),
-            ApiFailure::Rejected | ApiFailure::NotFound => Err(Attempt::Refused(cause)),
-            ApiFailure::Conflict | ApiFailure::Throttled | ApiFailure::Internal | ApiFailure::Unknown => {
-                Err(Attempt::Failed(cause))
-            }
-        }
-    }
-
-    /// The object of an earlier attempt whose answer was lost. Two claims that ask for the same under one name are as
-    /// good as one.
-    fn is_ours(&self, found: &NodeClaim) -> bool {
-        found.metadata.owner_references == self.claim.metadata.owner_references
-            && found.spec.requirements == self.claim.spec.requirements
-            && found.spec.resources == self.claim.spec.resources
-    }
-
-    fn tell(&self, ctx: &Ctx, snapshot: &Snapshot, created: &NodeClaim) {
-        let launch = self.launch;
-        let name = created.name_any();
-        ctx.metrics
-            .claims
-            .created("provisioned", launch.pool.as_str(), launch.min_values_relaxed);
-        let types = launch
-            .instance_types
-            .iter()
-            .take(5)
-            .map(InstanceTypeName::as_str)
-            .collect::<Vec<_>>()
-            .join(", ");
-        let more = launch.instance_types.len().saturating_sub(5);
-        info!(NodePool = %launch.pool, NodeClaim = %name, requests = %launch.requests, instance_types = %types, more, "created nodeclaim");
-        tell_nominated(ctx, snapshot, &launch.pods, Some(&name), None);
-    }
-}
-
-/// How an attempt failed.
-enum Attempt {
-    NameTaken,
-    /// The server will not have it.
-    Refused(ApiError),
-    Failed(ApiError),
+fn tell_created(ctx: &Ctx, snapshot: &Snapshot, launch: &Launch, created: &NodeClaim) {
+    let name = created.name_any();
+    ctx.metrics
+        .claims
+        .created("provisioned", launch.pool.as_str(), launch.min_values_relaxed);
+    let types = launch
+        .instance_types
+        .iter()
+        .take(5)
+        .map(InstanceTypeName::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let more = launch.instance_types.len().saturating_sub(5);
+    info!(NodePool = %launch.pool, NodeClaim = %name, requests = %launch.requests, instance_types = %types, more, "created nodeclaim");
+    tell_nominated(ctx, snapshot, &launch.pods, Some(&name), None);
 }

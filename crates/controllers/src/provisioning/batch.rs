@@ -72,7 +72,8 @@ impl Batch {
     }
 }
 
-/// Who asks for a round: a pod that waits for a node, or a node whose pods will have to go elsewhere.
+/// Who asks for a round: a pod that waits for a node, a node whose pods will have to go elsewhere, or a buffer that keeps
+/// room for pods to come.
 fn trigger(event: &Event) -> Option<String> {
     match event {
         Event::Pod(change) => {
@@ -86,6 +87,8 @@ fn trigger(event: &Event) -> Option<String> {
                 .any(|taint| taint.key == labels::taints::DISRUPTED && taint.effect == "NoSchedule");
             disrupted.then(|| node.uid().unwrap_or_default())
         }
+        // Room that was used is only noticed by looking.
+        Event::Room(buffer) => Some(format!("room/{buffer}")),
         _ => None,
     }
 }

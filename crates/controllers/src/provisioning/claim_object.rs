@@ -1,4 +1,4 @@
-//! A planned launch as the object that asks for it.
+//! A planned launch, or another machine of a static pool, as the object that asks for it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use api::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
-use model::{Pool, Requirements};
+use model::{Labels, Pool, Requirements, Snapshot, Vocabulary, instance_type::Overlays};
 use scheduler::Launch;
 
 use super::names;
@@ -20,7 +20,57 @@ const NEVER_WRITTEN: [&str; 3] = [labels::HOSTNAME, labels::REGISTERED, labels::
 
 /// The claim for a launch, still without a name. The hash is that of the template it was planned from, even if the pool
 /// has changed since.
-pub fn claim(launch: &Launch, planned: &Pool, pool: &NodePool) -> NodeClaim {
+pub fn of_launch(launch: &Launch, planned: &Pool, pool: &NodePool, overlays: Overlays) -> NodeClaim {
+    let mut claim = of_pool(planned, pool, &launch.requirements, &launch.labels);
+    claim.spec.resources = Some(NodeClaimResources {
+        requests: Some(convert::resources_text(&launch.requests)),
+    });
+    let notes = claim.metadata.annotations.get_or_insert_default();
+    notes.insert(
+        annotations::MIN_VALUES_RELAXED.to_owned(),
+        launch.min_values_relaxed.to_string(),
+    );
+    if !launch.device_drivers.is_empty() {
+        let drivers: Vec<&str> = launch.device_drivers.iter().map(AsRef::as_ref).collect();
+        notes.insert(annotations::REQUESTED_DRA_DRIVERS.to_owned(), drivers.join(","));
+    }
+    let applied = [
+        (overlays.price, annotations::PRICE_OVERLAY_APPLIED),
+        (overlays.capacity, annotations::CAPACITY_OVERLAY_APPLIED),
+    ];
+    for (_, note) in applied.into_iter().filter(|(is_applied, _)| *is_applied) {
+        notes.insert(note.to_owned(), "true".to_owned());
+    }
+    claim
+}
+
+/// A claim of a static pool: all that the template admits, and the provider chooses.
+pub fn of_template(planned: &Pool, pool: &NodePool, vocabulary: &Vocabulary) -> NodeClaim {
+    let requirements = &planned.template.requirements;
+    let mut claim = of_pool(
+        planned,
+        pool,
+        requirements,
+        &planned.claim_labels(requirements, vocabulary),
+    );
+    let notes = claim.metadata.annotations.get_or_insert_default();
+    notes.insert(annotations::MIN_VALUES_RELAXED.to_owned(), false.to_string());
+    claim
+}
+
+/// What overlays have changed of the shapes that a launch lists.
+pub fn overlays(launch: &Launch, snapshot: &Snapshot) -> Overlays {
+    let catalog = snapshot.catalogs.get(&launch.pool);
+    let changed = catalog.iter().flat_map(|catalog| catalog.iter());
+    let changed = changed.filter(|shape| shape.overlays.any());
+    let listed = changed.filter(|shape| launch.instance_types.contains(&shape.name));
+    listed.fold(Overlays::default(), |all, shape| Overlays {
+        price: all.price || shape.overlays.price,
+        capacity: all.capacity || shape.overlays.capacity,
+    })
+}
+
+fn of_pool(planned: &Pool, pool: &NodePool, requirements: &Requirements, wanted: &Labels) -> NodeClaim {
     let template = &pool.spec.template;
     let class = &template.spec.node_class_ref;
     let mut claim = NodeClaim::new(
@@ -28,10 +78,8 @@ pub fn claim(launch: &Launch, planned: &Pool, pool: &NodePool) -> NodeClaim {
         NodeClaimSpec {
             taints: template.spec.taints.clone(),
             startup_taints: template.spec.startup_taints.clone(),
-            requirements: convert::to_requirements(&written(&launch.requirements)),
-            resources: Some(NodeClaimResources {
-                requests: Some(convert::resources_text(&launch.requests)),
-            }),
+            requirements: convert::to_requirements(&written(requirements)),
+            resources: None,
             node_class_ref: class.clone(),
             termination_grace_period: template.spec.termination_grace_period.clone(),
             expire_after: template.spec.expire_after.clone(),
@@ -41,11 +89,8 @@ pub fn claim(launch: &Launch, planned: &Pool, pool: &NodePool) -> NodeClaim {
     meta.name = None;
     meta.generate_name = Some(names::generate_name(&pool.name_any()));
 
-    let mut wanted: BTreeMap<String, String> = launch
-        .labels
-        .iter()
-        .map(|(key, value)| (key.to_string(), value.to_string()))
-        .collect();
+    let wanted = wanted.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+    let mut wanted: BTreeMap<String, String> = wanted.collect();
     wanted.insert(labels::NODE_POOL.to_owned(), pool.name_any());
     wanted.insert(
         format!("{}/{}", class.group, class.kind.to_lowercase()),
@@ -63,14 +108,6 @@ pub fn claim(launch: &Launch, planned: &Pool, pool: &NodePool) -> NodeClaim {
         annotations::NODE_POOL_HASH_VERSION.to_owned(),
         NODE_POOL_VERSION.to_owned(),
     );
-    notes.insert(
-        annotations::MIN_VALUES_RELAXED.to_owned(),
-        launch.min_values_relaxed.to_string(),
-    );
-    if !launch.device_drivers.is_empty() {
-        let drivers: Vec<&str> = launch.device_drivers.iter().map(AsRef::as_ref).collect();
-        notes.insert(annotations::REQUESTED_DRA_DRIVERS.to_owned(), drivers.join(","));
-    }
     meta.annotations = Some(notes);
 
     meta.owner_references = Some(vec![OwnerReference {
@@ -143,7 +180,11 @@ mod tests {
             hash: "123".to_owned(),
             ..samples::pool("general")
         };
-        let claim = serde_json::to_value(claim(&launch, &planned, &pool)).expect("plain data");
+        let overlays = Overlays {
+            price: true,
+            capacity: false,
+        };
+        let claim = serde_json::to_value(of_launch(&launch, &planned, &pool, overlays)).expect("plain data");
         let expected = json!({
             "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
             "metadata": {
@@ -153,6 +194,7 @@ mod tests {
                     "note": "kept", "karpenter.sh/nodepool-hash": "123", "karpenter.sh/nodepool-hash-version": NODE_POOL_VERSION,
                     "karpenter.sh/nodeclaim-min-values-relaxed": "false",
                     "karpenter.sh/requested-dra-drivers": "gpu.example.com",
+                    "karpenter.sh/price-overlay-applied": "true",
                 },
                 "ownerReferences": [{
                     "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "general", "uid": "pool-uid",

@@ -20,10 +20,12 @@ pub struct Decision {
 }
 
 impl Decision {
-    pub fn nominated(&self) -> impl Iterator<Item = &NodeKey> {
+    /// Machines that real pods are on their way to.
+    pub fn nominated<'a>(&'a self, snapshot: &Snapshot) -> impl Iterator<Item = &'a NodeKey> {
+        let is_real = |key: &PodKey| snapshot.pods.get(key).is_none_or(|pod| !pod.is_virtual());
         self.placements
             .iter()
-            .filter(|placement| !placement.pods.is_empty())
+            .filter(move |placement| placement.pods.iter().any(is_real))
             .map(|placement| &placement.node)
     }
 }

@@ -11,7 +11,8 @@
 
 mod act;
 mod batch;
-mod claim_object;
+pub(crate) mod claim_object;
+pub(crate) mod creation;
 mod decide;
 mod names;
 mod notices;
@@ -20,6 +21,7 @@ pub mod unreadable;
 
 use std::time::Duration;
 
+use model::PodKey;
 use scheduler::Refusal;
 use state::Changes;
 use tokio::time::Instant;
@@ -29,7 +31,7 @@ use self::{
     batch::Batch,
     observe::{Asked, observe},
 };
-use crate::context::Ctx;
+use crate::{capacity_buffer, context::Ctx};
 
 /// Pods that are still waiting are looked at again after this time, whatever happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
@@ -51,7 +53,9 @@ impl Provisioner {
 
     /// Runs until it is dropped.
     pub async fn run(mut self) {
-        let mut look_again = None;
+        let has_buffers = self.ctx.knobs.features.capacity_buffer;
+        // Which machines hold room is known after the first round, so that one does not wait for a pod.
+        let mut look_again = has_buffers.then(Instant::now);
         loop {
             let batch = Batch::new(self.ctx.knobs.batch_idle, self.ctx.knobs.batch_max);
             if batch.collect(&mut self.changes, look_again).await.is_closed() {
@@ -60,7 +64,7 @@ impl Provisioner {
             // Claims without an instance have no size yet: what they will hold cannot be counted.
             self.ctx
                 .index
-                .until(|view| view.synced && view.unlaunched.is_empty())
+                .until(|view| view.synced && view.unlaunched.is_empty() && view.unresolved_buffers.is_empty())
                 .await;
             let pods_left = self.round().await;
             look_again = pods_left.then(|| Instant::now() + LOOK_AGAIN);
@@ -76,18 +80,27 @@ impl Provisioner {
         for pod in &ignored {
             debug!(Pod = %pod, "ignoring pod");
         }
+        let has_buffers = self.ctx.knobs.features.capacity_buffer;
         if round.pods.is_empty() {
+            if has_buffers {
+                capacity_buffer::report(&self.ctx, &view, &[]).await;
+            }
             return false;
         }
         if view.snapshot.pools.values().all(|pool| pool.is_static()) {
             info!("no dynamic nodepools found");
         }
         let (decision, took) = decide::decide(&view.snapshot, &round);
-        self.ctx.metrics.cluster.round(Self::NAME, took, decision.refused.len());
+        let is_real = |key: &PodKey| view.snapshot.pods.get(key).is_none_or(|pod| !pod.is_virtual());
+        let refused = decision.refused.keys().filter(|pod| is_real(pod)).count();
+        self.ctx.metrics.cluster.round(Self::NAME, took, refused);
         let audited = |refusal: &&Refusal| matches!(refusal, Refusal::Audited(_));
         let dropped = decision.refused.values().filter(audited).count();
         self.ctx.metrics.cluster.dropped_pods(Self::NAME, dropped);
+        if has_buffers {
+            capacity_buffer::report(&self.ctx, &view, &decision.placements).await;
+        }
         act::act(&self.ctx, &view, decision).await;
-        true
+        round.pods.iter().any(is_real)
     }
 }

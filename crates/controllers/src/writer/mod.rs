@@ -75,11 +75,14 @@ impl Writer {
 
     /// Writes what differs in the status. Without a difference nothing is sent.
     pub async fn update_status<K: Written>(&self, before: &K, after: &K) -> Result<K, ApiError> {
+        self.patch_status(&Api::all(self.client.clone()), before, after).await
+    }
+
+    async fn patch_status<K: Written>(&self, api: &Api<K>, before: &K, after: &K) -> Result<K, ApiError> {
         let status = |object: &K| as_json(object).get("status").cloned().unwrap_or_else(|| json!({}));
         let Some(patch) = difference(&status(before), &status(after)) else {
             return Ok(after.clone());
         };
-        let api: Api<K> = Api::all(self.client.clone());
         let name = before.name_any();
         let patch = Patch::Merge(versioned(json!({ "status": patch }), before));
         let params = PatchParams::default();
@@ -159,6 +162,24 @@ impl Writer {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// As [`update_status`](Self::update_status), for an object that lives in a namespace.
+    pub async fn update_namespaced_status<K>(&self, before: &K, after: &K) -> Result<K, ApiError>
+    where
+        K: Written + Resource<Scope = NamespaceResourceScope>,
+    {
+        let api = Api::namespaced(self.client.clone(), &before.namespace().unwrap_or_default());
+        self.patch_status(&api, before, after).await
+    }
+
+    /// Reads an object that the index does not hold.
+    pub async fn read<K>(&self, namespace: &str, name: &str) -> Result<Option<K>, ApiError>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + serde::de::DeserializeOwned,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
+        answer("get", &format!("{namespace}/{name}"), api.get_opt(name)).await
     }
 
     /// Creates an object that the index does not hold.

@@ -11,7 +11,7 @@ fn check_price(change: &str, base: f64, expected: f64) {
 
 #[test]
 fn prices_are_set_raised_and_lowered_and_never_negative() {
-    // SC15.24.1
+    // SC15.24.1, LC-O14
     check_price("+10%", 10.0, 11.0);
     check_price("-10%", 10.0, 9.0);
     check_price("-25%", 1.5, 1.125);
@@ -154,7 +154,7 @@ fn check(lines: &str, expected: Expect) {
 
 #[test]
 fn an_overlay_changes_what_it_means_and_nothing_else() {
-    // SC15.24.2, SC15.24.3
+    // SC15.24.2, SC15.24.3, LC-O1, LC-O6, LC-O7, LC-O10
     check(
         "one type=small zone=a capacity=on-demand price=+50%",
         expect![[r#"
@@ -189,6 +189,7 @@ fn one_offering_that_is_meant_changes_the_capacity_of_the_whole_type() {
     );
 }
 
+/// LC-O4, LC-O8.
 #[test]
 fn the_heavier_overlay_wins_and_the_lighter_fills_the_rest() {
     check(
@@ -200,6 +201,7 @@ fn the_heavier_overlay_wins_and_the_lighter_fills_the_rest() {
     );
 }
 
+/// LC-O3, LC-O5, LC-O9.
 #[test]
 fn of_two_with_one_weight_that_contradict_each_other_the_lower_name_is_applied_nowhere() {
     check(
@@ -234,6 +236,7 @@ fn a_contradiction_counts_below_a_heavier_overlay_too() {
     );
 }
 
+/// LC-O4, LC-O5.
 #[test]
 fn what_does_not_overlap_does_not_contradict() {
     check(
@@ -247,6 +250,7 @@ fn what_does_not_overlap_does_not_contradict() {
     );
 }
 
+/// LC-O15.
 #[test]
 fn untouched_types_and_catalogs_are_shared() {
     let (before, after) = overlaid("one pool=red type=small price=5");

@@ -176,21 +176,6 @@ impl Settings {
                 "feature gate SpotToSpotConsolidation",
                 "only empty nodes are consolidated",
             ),
-            (
-                gates.node_overlay,
-                "feature gate NodeOverlay",
-                "prices and capacities are the provider's",
-            ),
-            (
-                gates.static_capacity,
-                "feature gate StaticCapacity",
-                "pools with replicas launch nothing",
-            ),
-            (
-                gates.capacity_buffer,
-                "feature gate CapacityBuffer",
-                "buffers reserve nothing",
-            ),
         ];
         let lines = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
         lines

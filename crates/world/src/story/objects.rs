@@ -8,6 +8,13 @@ pub trait Created {
     fn objects(self) -> Vec<Value>;
 }
 
+/// An object as a user writes it.
+impl Created for Value {
+    fn objects(self) -> Vec<Value> {
+        vec![self]
+    }
+}
+
 /// A node pool on the simulated cloud's default node class.
 #[derive(Clone, Debug)]
 pub struct Pool {
@@ -16,6 +23,7 @@ pub struct Pool {
     limits: Map<String, Value>,
     disruption: Value,
     template: Value,
+    replicas: Option<u32>,
 }
 
 pub fn pool(name: &str) -> Pool {
@@ -25,10 +33,23 @@ pub fn pool(name: &str) -> Pool {
         limits: Map::new(),
         disruption: json!({ "consolidationPolicy": "WhenEmpty", "consolidateAfter": "30s" }),
         template: json!({}),
+        replicas: None,
     }
 }
 
 impl Pool {
+    /// A static pool of this size.
+    pub fn replicas(mut self, count: u32) -> Self {
+        self.replicas = Some(count);
+        self
+    }
+
+    /// Sets a field of the template's spec.
+    pub fn template(mut self, field: &str, value: Value) -> Self {
+        self.template[field] = value;
+        self
+    }
+
     pub fn allow(self, kinds: impl IntoIterator<Item = CapacityType>) -> Self {
         let kinds = kinds.into_iter().map(|kind| kind.to_string());
         self.require(api::labels::CAPACITY_TYPE, kinds)
@@ -75,12 +96,16 @@ impl Created for Pool {
         let mut spec = self.template;
         spec["requirements"] = self.requirements.into();
         spec["nodeClassRef"] = json!({ "group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default" });
-        vec![json!({
+        let mut pool = json!({
             "apiVersion": "karpenter.sh/v1",
             "kind": "NodePool",
             "metadata": { "name": self.name },
             "spec": { "template": { "spec": spec }, "disruption": self.disruption, "limits": self.limits },
-        })]
+        });
+        if let Some(replicas) = self.replicas {
+            pool["spec"]["replicas"] = replicas.into();
+        }
+        vec![pool]
     }
 }
 

@@ -37,13 +37,20 @@ pub type Brain = Arc<dyn Fn(Parts) -> Pin<Box<dyn Future<Output = ()> + Send>> +
 
 /// The production controllers, without the sockets and the lease around them.
 pub fn karpenter() -> Brain {
-    Arc::new(|parts: Parts| {
+    karpenter_with(Settings::default())
+}
+
+/// As [`karpenter`], with other settings than the default ones.
+pub fn karpenter_with(settings: Settings) -> Brain {
+    let settings = Arc::new(settings);
+    Arc::new(move |parts: Parts| {
+        let settings = Arc::clone(&settings);
         Box::pin(async move {
             let engine = Engine {
                 client: parts.client,
                 cloud: parts.cloud,
                 clock: parts.clock,
-                settings: Arc::new(Settings::default()),
+                settings,
                 seed: parts.seed,
             };
             // A controller that breaks down is a finding, and not one that a restart may hide.

@@ -25,11 +25,12 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Event, Node};
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, TypeMeta},
     core::GroupVersionKind,
 };
 use kube_mem::ApiServer;
 use model::ProviderId;
+use operator::settings::Settings;
 use provider_sim::{Catalog, Faults as CloudFaults, Latency, MachineState, SimCloud, SimProvider};
 use serde_json::{Value, json};
 use tokio::{
@@ -38,7 +39,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-pub use self::controller::{Brain, Controller, CrashPlan, Parts, karpenter};
+pub use self::controller::{Brain, Controller, CrashPlan, Parts, karpenter, karpenter_with};
 use self::{controller::Shared, observer::Observer};
 use crate::{
     checkers::Violation,
@@ -128,6 +129,19 @@ impl World {
         Self::new(Setup::seeded(seed, karpenter()))
     }
 
+    /// As [`World::seeded`], with feature gates in the form of the setting: `StaticCapacity=true`.
+    ///
+    /// # Panics
+    ///
+    /// When the gates are not of that form.
+    pub fn gated(seed: u64, gates: &str) -> Self {
+        let settings = Settings {
+            feature_gates: gates.parse().expect("gates are written Name=true"),
+            ..Settings::default()
+        };
+        Self::new(Setup::seeded(seed, karpenter_with(settings)))
+    }
+
     pub fn new(setup: Setup) -> Self {
         let runtime = Builder::new_current_thread()
             .enable_time()
@@ -192,6 +206,58 @@ impl World {
         let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
         let outcome = self.runtime.block_on(api.patch(name, &PatchParams::default(), &patch));
         outcome.unwrap_or_else(|error| panic!("{name} could not be scaled: {error}"));
+    }
+
+    /// Sets the size of a static pool through its scale subresource, as an autoscaler would.
+    #[track_caller]
+    pub fn scale_pool(&mut self, name: &str, replicas: u32) {
+        let api: Api<NodePool> = Api::all(self.client.clone());
+        let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+        let outcome = self
+            .runtime
+            .block_on(api.patch_scale(name, &PatchParams::default(), &patch));
+        outcome.unwrap_or_else(|error| panic!("pool {name} could not be scaled: {error}"));
+    }
+
+    /// An object of the API, read from the server: `None` when there is none.
+    #[track_caller]
+    pub fn object(&self, api_version: &str, kind: &str, name: &str) -> Option<Value> {
+        let api = self.dynamic(api_version, kind);
+        let found = self.runtime.block_on(api.get_opt(name));
+        let found = found.unwrap_or_else(|error| panic!("{kind} {name} could not be read: {error}"));
+        found.map(|object| serde_json::to_value(object).expect("objects are plain data"))
+    }
+
+    /// Asks for the end of an object, as a user would.
+    #[track_caller]
+    pub fn delete(&mut self, api_version: &str, kind: &str, name: &str) {
+        let api = self.dynamic(api_version, kind);
+        let outcome = self.runtime.block_on(api.delete(name, &DeleteParams::default()));
+        outcome.unwrap_or_else(|error| panic!("{kind} {name} could not be deleted: {error}"));
+    }
+
+    /// Changes an object by a merge patch, as a user would.
+    #[track_caller]
+    pub fn patch(&mut self, api_version: &str, kind: &str, name: &str, patch: Value) {
+        let api = self.dynamic(api_version, kind);
+        let params = PatchParams::default();
+        let outcome = self.runtime.block_on(api.patch(name, &params, &Patch::Merge(patch)));
+        outcome.unwrap_or_else(|error| panic!("{kind} {name} could not be changed: {error}"));
+    }
+
+    /// Objects of one kind, those of namespaced kinds in the default namespace.
+    fn dynamic(&self, api_version: &str, kind: &str) -> Api<DynamicObject> {
+        let types = TypeMeta {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+        };
+        let gvk = GroupVersionKind::try_from(types).expect("a group and a version");
+        let resource = ApiResource::from_gvk(&gvk);
+        if matches!(kind, "NodePool" | "NodeClaim" | "NodeOverlay" | "Node") {
+            Api::all_with(self.client.clone(), &resource)
+        } else {
+            Api::namespaced_with(self.client.clone(), "default", &resource)
+        }
     }
 
     /// Changes a pool by a merge patch, as a user would.
