@@ -22,6 +22,7 @@ fn put_twice<K: Indexed<DynamicType: Default>>(index: &Index, old: Value, new: V
     index.apply(parse::<K>(old));
 }
 
+/// LC-M11: what is published and what is allocated is known, and known anew.
 #[test]
 fn the_newest_version_of_devices_is_in_the_snapshot() {
     let index = Index::new(Arc::default(), Served::new([]));

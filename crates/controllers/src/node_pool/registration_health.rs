@@ -244,4 +244,53 @@ mod tests {
         assert!(matches!(seeded(&stored("False")).verdict(), Verdict::Unhealthy { .. }));
         assert_eq!(seeded(&stored("Unknown")).verdict(), Verdict::Unknown);
     }
+
+    fn class(generation: i64) -> NodeClass {
+        let resource = kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("g", "v", "K"));
+        NodeClass {
+            name: "default".to_owned(),
+            generation,
+            deleting: None,
+            ready: None,
+            object: kube::core::DynamicObject::new("default", &resource),
+        }
+    }
+
+    /// LC-P7.
+    #[test]
+    fn a_change_of_pool_or_class_makes_what_was_learnt_moot() {
+        let health = Health::default();
+        let mut pool = NodePool::default();
+        pool.metadata.uid = Some("pool".to_owned());
+        pool.metadata.generation = Some(1);
+        let look = |pool: &mut NodePool, class: &NodeClass| {
+            let mut conditions = Conditions::of(pool, Timestamp::UNIX_EPOCH);
+            super::check(&health, pool, Some(class), &mut conditions, Timestamp::UNIX_EPOCH);
+            pool.status.get_or_insert_default().conditions = Some(conditions.into_list());
+            let listed = pool.status.as_ref().and_then(|status| status.conditions.as_deref());
+            let found = conditions::find(listed.unwrap_or_default(), condition::NODE_REGISTRATION_HEALTHY);
+            found.expect("the condition is there").status.clone()
+        };
+        let fail = || {
+            for claim in ["a", "b"] {
+                let mut object = NodeClaim::default();
+                object.metadata.uid = Some(claim.to_owned());
+                let failed = Outcome::Failed {
+                    reason: "RegistrationFailed".to_owned(),
+                    message: String::new(),
+                };
+                health.record("pool", &object, failed);
+            }
+        };
+        assert_eq!(look(&mut pool, &class(1)), "Unknown");
+        fail();
+        assert_eq!(look(&mut pool, &class(1)), "False");
+        assert_eq!(look(&mut pool, &class(2)), "Unknown", "the class has changed");
+        assert_eq!(look(&mut pool, &class(2)), "Unknown", "and nothing of before counts");
+        fail();
+        assert_eq!(look(&mut pool, &class(2)), "False");
+        pool.metadata.generation = Some(2);
+        assert_eq!(look(&mut pool, &class(2)), "Unknown", "the pool has changed");
+        assert_eq!(look(&mut pool, &class(2)), "Unknown");
+    }
 }

@@ -33,3 +33,29 @@ impl Verdict {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// LC-P9.
+    #[test]
+    fn one_capacity_type_that_exists_is_enough() {
+        let passes = |values: &[&str]| {
+            let pool: NodePool = serde_json::from_value(json!({
+                "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"},
+                "spec": {"template": {"spec": {
+                    "requirements": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": values}],
+                    "nodeClassRef": {"group": "g", "kind": "K", "name": "d"},
+                }}},
+            }))
+            .expect("the literal is a pool");
+            check(&pool, &Vocabulary::core()).0.is_empty()
+        };
+        assert!(passes(&["spot", "on-demand", "reserved"]));
+        assert!(!passes(&["cheap"]));
+        assert!(passes(&["cheap", "spot"]), "it may be a word of another release");
+    }
+}
