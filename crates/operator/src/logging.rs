@@ -1,5 +1,7 @@
 //! Log lines as upstream writes them: one JSON object each, with its field names.
 
+mod sampling;
+
 use std::{fmt, io, sync::Mutex};
 
 use jiff::{Timestamp, fmt::temporal::DateTimePrinter};
@@ -11,7 +13,7 @@ use tracing::{
 use tracing_subscriber::{
     filter::LevelFilter,
     fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields, MakeWriter, format::Writer},
-    layer::SubscriberExt as _,
+    layer::{Layer as _, SubscriberExt as _},
     registry::LookupSpan,
     reload,
     util::SubscriberInitExt as _,
@@ -52,19 +54,23 @@ fn filter(level: LogLevel) -> LevelFilter {
 
 /// Sends log lines to where the settings say.
 pub fn init(settings: &Settings, commit: &'static str) -> Result<LevelHandle, LoggingError> {
-    let outputs = settings
-        .log_output_paths
-        .iter()
-        .map(|path| Output::open(path))
-        .collect::<Result<_, _>>()?;
+    let open = |paths: &[String]| {
+        paths
+            .iter()
+            .map(|path| Output::open(path))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let lines = open(&settings.log_output_paths)?;
+    let complaints = open(&settings.log_error_output_paths)?;
     let (level, handle) = reload::Layer::new(filter(settings.log_level));
-    let lines = tracing_subscriber::fmt::layer()
+    let layer = tracing_subscriber::fmt::layer()
         .fmt_fields(JsonFields)
         .event_format(JsonLines { commit })
-        .with_writer(Outputs(outputs));
+        .with_writer(Outputs { lines, complaints })
+        .with_filter(sampling::Sampling::default());
     tracing_subscriber::registry()
         .with(level)
-        .with(lines)
+        .with(layer)
         .try_init()
         .map_err(|_| LoggingError::Twice)?;
     Ok(LevelHandle(handle))
@@ -106,22 +112,32 @@ impl Output {
     }
 }
 
-struct Outputs(Vec<Output>);
+struct Outputs {
+    lines: Vec<Output>,
+    /// Where it is said that a line could not be written.
+    complaints: Vec<Output>,
+}
 
 impl<'a> MakeWriter<'a> for Outputs {
     type Writer = EveryOutput<'a>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        EveryOutput(&self.0)
+        EveryOutput(self)
     }
 }
 
-struct EveryOutput<'a>(&'a [Output]);
+struct EveryOutput<'a>(&'a Outputs);
 
 impl io::Write for EveryOutput<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        for output in self.0 {
-            output.write(line)?;
+        for output in &self.0.lines {
+            if let Err(cause) = output.write(line) {
+                let complaint = format!("a line of the log could not be written: {cause}\n");
+                for output in &self.0.complaints {
+                    // There is nobody left to tell.
+                    let _ = output.write(complaint.as_bytes());
+                }
+            }
         }
         Ok(line.len())
     }
@@ -208,13 +224,33 @@ fn moment(now: Timestamp) -> String {
 #[derive(Default)]
 struct Collected(Map<String, Value>);
 
+impl Collected {
+    /// A text; one under the name of a kind is the name of an object and is written as a reference.
+    fn text(&mut self, field: &Field, text: &str) {
+        let value = if field.name().starts_with(char::is_uppercase) {
+            reference(text)
+        } else {
+            text.into()
+        };
+        self.0.insert(field.name().to_owned(), value);
+    }
+}
+
+/// `{"name": …}`, with the namespace where there is one.
+fn reference(text: &str) -> Value {
+    match text.split_once('/') {
+        Some((namespace, name)) => serde_json::json!({ "namespace": namespace, "name": name }),
+        None => serde_json::json!({ "name": text }),
+    }
+}
+
 impl Visit for Collected {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.insert(field.name().to_owned(), format!("{value:?}").into());
+        self.text(field, &format!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.insert(field.name().to_owned(), value.into());
+        self.text(field, value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
@@ -278,7 +314,7 @@ mod tests {
             .with_writer(move || writer.clone());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             let _span = info_span!("reconcile", controller = "nodeclaim.lifecycle").entered();
-            info!(NodeClaim = "general-x", nodes = 2, "launched nodeclaim");
+            info!(NodeClaim = "general-x", Pod = %"default/web", nodes = 2, "launched nodeclaim");
         });
         let text = String::from_utf8(memory.0.lock().unwrap().clone()).unwrap();
         let line: Value = serde_json::from_str(&text).unwrap();
@@ -286,7 +322,11 @@ mod tests {
         assert_eq!(line["logger"], "controller");
         assert_eq!(line["message"], "launched nodeclaim");
         assert_eq!(line["controller"], "nodeclaim.lifecycle");
-        assert_eq!(line["NodeClaim"], "general-x");
+        assert_eq!(line["NodeClaim"]["name"], "general-x");
+        assert_eq!(
+            (&line["Pod"]["namespace"], &line["Pod"]["name"]),
+            (&"default".into(), &"web".into())
+        );
         assert_eq!(line["nodes"], 2);
     }
 
