@@ -10,6 +10,7 @@ use clock::{Clock, SystemClock};
 use kube::{Api, Client, Config, config::KubeConfigOptions};
 use operator::{
     Duties, Engine, Operator, OperatorError, logging,
+    requests::Requests,
     settings::{Flags, Settings, retired_variables},
 };
 use provider_sim::{SimCloud, SimProvider};
@@ -43,6 +44,24 @@ enum Provider {
     Sim,
 }
 
+/// Upstream's flags may be written with one dash, and manifests in the field do so. Only what follows the subcommand is
+/// read this way; a single letter is a short flag as everywhere.
+pub fn with_two_dashes(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut is_ours = false;
+    let mut read = Vec::new();
+    for (place, argument) in arguments.enumerate() {
+        is_ours |= place == 1 && argument == "controller";
+        let long = argument
+            .strip_prefix('-')
+            .filter(|name| name.len() > 1 && name.starts_with(|letter: char| letter.is_ascii_lowercase()));
+        read.push(match long {
+            Some(name) if is_ours => format!("--{name}"),
+            _ => argument,
+        });
+    }
+    read
+}
+
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     let settings = Settings::resolve(&arguments.flags, variable).map_err(|error| Failure::Input(error.into()))?;
@@ -50,9 +69,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         return Err(Failure::Input(no_aws()));
     }
     let catalog = arguments.instance_types.load()?;
-    logging::init(&settings, COMMIT)
+    let level = logging::init(&settings, COMMIT)
         .context("logging")
         .map_err(Failure::Input)?;
+    let usual = settings.log_level;
     for warning in retired_variables(variable).into_iter().chain(settings.without_effect()) {
         warn!("{warning}");
     }
@@ -61,7 +81,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         .map_err(Failure::No)?;
     runtime.block_on(async {
         let config = config().await.context(NO_CLUSTER).map_err(Failure::Input)?;
-        let client = operator::throttle::client(config.clone(), &settings, env!("CARGO_PKG_VERSION"));
+        let requests = Requests::default();
+        let client = operator::throttle::client(config.clone(), &settings, env!("CARGO_PKG_VERSION"), &requests);
         let client = client.context(NO_CLUSTER).map_err(Failure::Input)?;
         let cloud = SimCloud::new(seed(), Arc::new(SystemClock));
         let classes: Api<KwokNodeClass> = Api::all(client.clone());
@@ -82,7 +103,11 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             identity: identity(),
             version: env!("CARGO_PKG_VERSION"),
             commit: COMMIT,
+            requests,
         };
+        signals::log_level(level, usual)
+            .context("signals cannot be received")
+            .map_err(Failure::No)?;
         let stop = signals::stop()
             .context("signals cannot be received")
             .map_err(Failure::No)?;
@@ -154,4 +179,24 @@ fn identity() -> String {
     let host = std::env::var("HOSTNAME").or_else(|_| std::fs::read_to_string("/proc/sys/kernel/hostname"));
     let host = host.map_or_else(|_| "karpenter".to_owned(), |name| name.trim().to_owned());
     format!("{host}_{:016x}", seed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_two_dashes;
+
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        let read = with_two_dashes(line.split(' ').map(str::to_owned));
+        assert_eq!(read.join(" "), expected);
+    }
+
+    #[test]
+    fn flags_of_the_controller_may_have_one_dash() {
+        check(
+            "karpenter controller -metrics-port=1 --log-level debug -memory-limit -1 -h",
+            "karpenter controller --metrics-port=1 --log-level debug --memory-limit -1 -h",
+        );
+        check("karpenter schedule -output json", "karpenter schedule -output json");
+    }
 }

@@ -53,7 +53,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let program = Program::parse();
+    let program = Program::parse_from(controller::with_two_dashes(std::env::args()));
     let outcome = match program.command {
         Command::Controller(arguments) => controller::run(*arguments),
         Command::Playground(arguments) => playground::run(arguments),

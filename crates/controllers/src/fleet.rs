@@ -21,6 +21,7 @@ use crate::{
         lifecycle::Lifecycle, pod_events::PodEvents,
     },
     node_pool::NodePools,
+    observer::Observer,
     overlay::NodeOverlays,
     provisioning::{Provisioner, unreadable::UnreadablePods},
     runtime::{Reconcile, Router, Worker},
@@ -100,6 +101,8 @@ pub fn all(ctx: &Ctx) -> Vec<Task> {
     }
     fleet.push(Provisioner::NAME, Provisioner::new(ctx).run());
     fleet.push(Disruption::NAME, Disruption::new(ctx).run());
+    fleet.push(Observer::NAME, Observer::new(ctx).run());
+    fleet.push("state.pricing", vitals::prices(ctx.clone()));
     fleet.push("vitals", vitals::run(ctx.clone()));
 
     let Fleet { router, mut tasks, .. } = fleet;

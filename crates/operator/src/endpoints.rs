@@ -64,11 +64,12 @@ pub async fn serve_health(listener: TcpListener, checks: Vec<Check>) -> std::io:
     axum::serve(listener, app).await
 }
 
-/// Serves /metrics until dropped.
-pub async fn serve_metrics(listener: TcpListener, render: Render) -> std::io::Result<()> {
+/// Serves /metrics, and profiles where they are wanted, until dropped.
+pub async fn serve_metrics(listener: TcpListener, render: Render, profiles: Option<Router>) -> std::io::Result<()> {
     const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
     let metrics = move || async move { ([(header::CONTENT_TYPE, TEXT)], render()) };
-    axum::serve(listener, Router::new().route("/metrics", get(metrics))).await
+    let app = Router::new().route("/metrics", get(metrics));
+    axum::serve(listener, app.merge(profiles.unwrap_or_default())).await
 }
 
 async fn readyz(State(checks): State<Arc<Vec<Check>>>, RawQuery(query): RawQuery) -> Response {
@@ -100,5 +101,73 @@ async fn readyz_one(State(checks): State<Arc<Vec<Check>>>, Path(name): Path<Stri
         Some(Ok(())) => "ok".into_response(),
         Some(Err(missing)) => (StatusCode::SERVICE_UNAVAILABLE, missing).into_response(),
         None => (StatusCode::NOT_FOUND, format!("there is no check {name:?}\n")).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read as _, Write as _},
+        net::{Ipv4Addr, TcpStream},
+    };
+
+    use super::*;
+
+    /// Status and body of an answer.
+    async fn get(address: SocketAddr, path: &'static str) -> (u16, String) {
+        let asked = move || {
+            let mut stream = TcpStream::connect(address).expect("the server listens");
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").expect("it reads");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("it answers");
+            let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
+            let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+            (status.expect("an answer has a status"), body.to_owned())
+        };
+        tokio::task::spawn_blocking(asked).await.expect("the request ends")
+    }
+
+    async fn listener() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+        let address = listener.local_addr().expect("it has an address");
+        (listener, address)
+    }
+
+    #[tokio::test]
+    async fn readiness_names_what_is_missing() {
+        let (listener, address) = listener().await;
+        let check = |name: &'static str, missing: Option<&'static str>| Check {
+            name,
+            test: Box::new(move || missing.map_or(Ok(()), |missing| Err(missing.to_owned()))),
+        };
+        let checks = vec![
+            check("readyz", None),
+            check("crd", Some("nodepools.karpenter.sh is not installed")),
+        ];
+        tokio::spawn(serve_health(listener, checks));
+        assert_eq!(get(address, "/healthz").await, (200, "ok".to_owned()));
+        let (status, report) = get(address, "/readyz").await;
+        assert_eq!(status, 503);
+        assert_eq!(
+            report,
+            "[+]readyz ok\n[-]crd failed: nodepools.karpenter.sh is not installed\n"
+        );
+        assert_eq!(get(address, "/readyz/readyz").await.0, 200);
+        assert_eq!(get(address, "/readyz/crd").await.0, 503);
+        assert_eq!(get(address, "/readyz/other").await.0, 404);
+    }
+
+    #[tokio::test]
+    async fn profiles_are_there_only_where_they_are_wanted() {
+        let render: Render = Arc::new(|| "up 1\n".to_owned());
+        let (plain, plain_address) = listener().await;
+        let (profiled, profiled_address) = listener().await;
+        tokio::spawn(serve_metrics(plain, render.clone(), None));
+        tokio::spawn(serve_metrics(profiled, render, Some(crate::profiling::routes())));
+        assert_eq!(get(plain_address, "/metrics").await, (200, "up 1\n".to_owned()));
+        assert_eq!(get(plain_address, "/debug/pprof/heap").await.0, 404);
+        assert_eq!(get(profiled_address, "/metrics").await.0, 200);
+        assert_eq!(get(profiled_address, "/debug/pprof/").await.0, 200);
+        assert_eq!(get(profiled_address, "/debug/pprof/heap").await.0, 501);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`Engine`]: watches, index and controllers, without a socket. Simulations and the playground run it as it is.
 //! - [`Operator`]: the engine as `karpenter controller` runs it, behind a lease and with its endpoints.
+//! - [`requests`]: counts what goes to the API server.
 //! - [`throttle`]: a client that keeps to the request rate that the settings allow.
 
 pub mod endpoints;
@@ -10,6 +11,8 @@ pub mod lease;
 pub mod logging;
 mod operator;
 mod process;
+mod profiling;
+pub mod requests;
 pub mod settings;
 pub mod throttle;
 

@@ -1,12 +1,15 @@
 //! The engine as a program: behind a leader lease, with probes and metrics, until it is told to stop.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
+use controllers::metrics::{self, Exposition, Scene};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
 use parking_lot::RwLock;
-use prometheus_client::{encoding::text::encode, registry::Registry};
 use state::Index;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -15,8 +18,9 @@ use tracing::{error, info, warn};
 use crate::{
     endpoints::{self, Check, PortTaken, Render},
     engine::{Broken, Engine, Running},
-    lease::{Election, LeaseError},
-    process,
+    lease::{self, Election, LeaseError},
+    process, profiling,
+    requests::Requests,
 };
 
 /// Kinds that have to be served before anything can be done.
@@ -58,14 +62,17 @@ pub struct Operator {
     pub identity: String,
     pub version: &'static str,
     pub commit: &'static str,
+    /// What the engine's client asks the API server.
+    pub requests: Requests,
 }
 
 /// What probes and scrapers look at, filled in as the program gets there.
 #[derive(Default)]
 struct Windows {
     index: RwLock<Option<Arc<Index>>>,
-    registry: RwLock<Option<Registry>>,
+    exposition: RwLock<Option<Exposition>>,
     missing_kinds: RwLock<Option<String>>,
+    leads: AtomicBool,
 }
 
 impl Operator {
@@ -83,9 +90,10 @@ impl Operator {
                 error!(%error, "health probes are no longer served");
             }
         });
-        let render = render(&windows);
+        let render = self.render(&windows);
+        let profiles = settings.enable_profiling.then(profiling::routes);
         servers.spawn(async move {
-            if let Err(error) = endpoints::serve_metrics(metrics, render).await {
+            if let Err(error) = endpoints::serve_metrics(metrics, render, profiles).await {
                 error!(%error, "metrics are no longer served");
             }
         });
@@ -122,6 +130,7 @@ impl Operator {
             () = stop.cancelled() => return Ok(()),
             () = election.win() => {}
         }
+        windows.leads.store(true, Ordering::Relaxed);
         let outcome = tokio::select! {
             biased;
             outcome = self.work(windows, stop) => outcome,
@@ -151,10 +160,35 @@ impl Operator {
 
     fn open(&self, windows: &Windows, running: &Running) {
         running.metrics.built_from(self.version, self.commit);
-        let mut registry = Registry::default();
-        running.metrics.register(&mut registry);
-        *windows.registry.write() = Some(registry);
+        *windows.exposition.write() = Some(Exposition::of(&running.metrics));
         *windows.index.write() = Some(running.index.clone());
+    }
+
+    fn render(&self, windows: &Arc<Windows>) -> Render {
+        let windows = windows.clone();
+        let Engine {
+            clock, cloud, settings, ..
+        } = self.engine.clone();
+        let requests = self.requests.clone();
+        Arc::new(move || {
+            let mut text = process::metrics();
+            let leads = windows.leads.load(Ordering::Relaxed);
+            text.push_str(&lease::metrics(&settings.leader_election_name, leads));
+            text.push_str(&metrics::text_format(&requests.encoded()));
+            let exposition = windows.exposition.read();
+            if let Some(exposition) = exposition.as_ref() {
+                let view = windows.index.read().as_ref().map(|index| index.view());
+                let now = clock.now();
+                let scene = view.as_ref().map(|view| Scene {
+                    view,
+                    now,
+                    classes: cloud.node_classes(),
+                    only_classes: !settings.observe_cluster_state,
+                });
+                text.push_str(&exposition.page(scene.as_ref(), now));
+            }
+            text
+        })
     }
 
     async fn until_kinds_are_served(&self, windows: &Windows) {
@@ -205,19 +239,4 @@ fn checks(windows: &Arc<Windows>) -> Vec<Check> {
             }),
         },
     ]
-}
-
-fn render(windows: &Arc<Windows>) -> Render {
-    let windows = windows.clone();
-    Arc::new(move || {
-        let mut text = process::metrics();
-        let mut ours = String::new();
-        if let Some(registry) = windows.registry.read().as_ref()
-            && encode(&mut ours, registry).is_ok()
-        {
-            // The OpenMetrics end marker means nothing in the text format that scrapers are promised here.
-            text.push_str(ours.trim_end_matches("# EOF\n"));
-        }
-        text
-    })
 }

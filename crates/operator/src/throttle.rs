@@ -12,16 +12,23 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tower::{Layer, Service};
 
-use crate::settings::Settings;
+use crate::{requests::Requests, settings::Settings};
 
 /// A client under the settings' rate, with our name as its user agent.
-pub fn client(mut config: Config, settings: &Settings, version: &str) -> Result<Client, kube::Error> {
+pub fn client(
+    mut config: Config,
+    settings: &Settings,
+    version: &str,
+    requests: &Requests,
+) -> Result<Client, kube::Error> {
     let agent = format!("karpenter/{version}");
     if let Ok(agent) = http::HeaderValue::try_from(agent) {
         config.headers.push((http::header::USER_AGENT, agent));
     }
     let rate = Rate::new(settings.kube_client_qps, settings.kube_client_burst);
-    Ok(ClientBuilder::try_from(config)?.with_layer(&rate).build())
+    // Inside the rate, so that waiting for it does not count as the server's time.
+    let builder = ClientBuilder::try_from(config)?.with_layer(requests);
+    Ok(builder.with_layer(&rate).build())
 }
 
 /// So many requests per second on average, so many at once. The waits are handed out in the order of arrival.

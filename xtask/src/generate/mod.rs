@@ -1,6 +1,7 @@
 //! Files that are generated from code and committed, so that they can be read and reviewed.
 
 mod crd_chart;
+mod reference;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,8 +54,10 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
 }
 
 fn output() -> Result<Output> {
+    let mut files = crd_chart::files()?;
+    files.extend(reference::files()?);
     Ok(Output {
-        files: crd_chart::files()?,
+        files,
         owned: crd_chart::owned_directories(),
     })
 }

@@ -112,10 +112,9 @@ impl Disruption {
         let now = self.ctx.clock.now();
         let proposal = propose(&view.snapshot, now);
         let (reason, took) = (DisruptionReason::Empty, started.elapsed());
-        self.ctx
-            .metrics
-            .disruption
-            .evaluated(reason, EMPTY, proposal.eligible, took);
+        let metrics = &self.ctx.metrics.disruption;
+        metrics.eligible(reason, proposal.eligible);
+        metrics.evaluated(reason, EMPTY, took);
         for stay in &proposal.staying {
             notices::blocked(&self.ctx, view, stay);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder},
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -10,7 +10,7 @@ use prometheus_client::{
 };
 use provider::NoticeKind;
 
-use super::Histograms;
+use super::{Histograms, page::Page, summary::Summary};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Created {
@@ -47,6 +47,14 @@ struct WithReason {
     reason: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Ill {
+    condition: String,
+    nodepool: String,
+    capacity_type: String,
+    image_id: String,
+}
+
 /// Why we decided to remove a claim.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub enum DisruptedWhy {
@@ -59,6 +67,7 @@ pub enum DisruptedWhy {
     NodeClassNotReady,
     LaunchTimeout,
     RegistrationTimeout,
+    Unhealthy,
     Interrupted(NoticeKind),
 }
 
@@ -74,6 +83,7 @@ impl DisruptedWhy {
             DisruptedWhy::NodeClassNotReady => "nodeclass_not_ready",
             DisruptedWhy::LaunchTimeout => "launch_timeout",
             DisruptedWhy::RegistrationTimeout => "registration_timeout",
+            DisruptedWhy::Unhealthy => "unhealthy",
             DisruptedWhy::Interrupted(kind) => kind.label(),
         }
     }
@@ -146,12 +156,14 @@ pub struct ClaimMetrics {
     terminated: Family<Terminated, Counter>,
     disrupted: Family<ClaimDisrupted, Counter>,
     pods_disrupted: Family<ClaimDisrupted, Counter>,
+    unhealthy: Family<Ill, Counter>,
     termination: Histograms<OfPool>,
     instance_termination: Histograms<OfPool>,
     nodes_created: Family<NodeAt, Counter>,
     nodes_terminated: Family<NodeAt, Counter>,
     nodes_drained: Family<OfPool, Counter>,
     nodes_lifetime: Histograms<OfPool>,
+    nodes_termination: Summary,
     evictions: Family<WithCode, Counter>,
     pods_drained: Family<WithReason, Counter>,
 }
@@ -163,12 +175,18 @@ impl Default for ClaimMetrics {
             terminated: Family::default(),
             disrupted: Family::default(),
             pods_disrupted: Family::default(),
+            unhealthy: Family::default(),
             termination: Family::new_with_constructor(powers_of_two::<12>),
             instance_termination: Family::new_with_constructor(powers_of_two::<11>),
             nodes_created: Family::default(),
             nodes_terminated: Family::default(),
             nodes_drained: Family::default(),
             nodes_lifetime: Family::new_with_constructor(lifetimes),
+            nodes_termination: Summary::new(
+                "karpenter_nodes_termination_duration_seconds",
+                "From the deletion of a node to its end",
+                "nodepool",
+            ),
             evictions: Family::default(),
             pods_drained: Family::default(),
         }
@@ -196,6 +214,11 @@ impl ClaimMetrics {
             "karpenter_pods_disruption_initiated",
             "Pods that have to move because their node claim is removed",
             self.pods_disrupted.clone(),
+        );
+        to.register(
+            "karpenter_nodeclaims_unhealthy_disrupted",
+            "Node claims removed because their node was ill",
+            self.unhealthy.clone(),
         );
         to.register(
             "karpenter_nodeclaims_termination_duration_seconds",
@@ -267,6 +290,17 @@ impl ClaimMetrics {
         self.pods_disrupted.get_or_create(labels).inc_by(pods as u64);
     }
 
+    /// `condition` is the type of the node condition, which the label has in snake case.
+    pub fn unhealthy(&self, condition: &str, nodepool: &str, capacity_type: &str, image_id: &str) {
+        let labels = Ill {
+            condition: snake_case(condition),
+            nodepool: nodepool.to_owned(),
+            capacity_type: capacity_type.to_owned(),
+            image_id: image_id.to_owned(),
+        };
+        self.unhealthy.get_or_create(&labels).inc();
+    }
+
     pub fn node_created(&self, nodepool: &str, zone: &str) {
         self.nodes_created.get_or_create(&node_at(nodepool, zone)).inc();
     }
@@ -276,6 +310,14 @@ impl ClaimMetrics {
         self.nodes_lifetime
             .get_or_create(&of(nodepool))
             .observe(lived.as_secs_f64());
+    }
+
+    pub fn node_termination_took(&self, nodepool: &str, took: SignedDuration, now: Timestamp) {
+        self.nodes_termination.observe(nodepool, took.as_secs_f64(), now);
+    }
+
+    pub(super) fn write(&self, page: &mut Page, now: Timestamp) {
+        self.nodes_termination.write(page, now);
     }
 
     pub fn node_drained(&self, nodepool: &str) {
@@ -295,6 +337,20 @@ impl ClaimMetrics {
     }
 }
 
+fn snake_case(words: &str) -> String {
+    let letters: Vec<char> = words.chars().collect();
+    let mut text = String::with_capacity(words.len() + 4);
+    for (at, letter) in letters.iter().enumerate() {
+        let after_small = at > 0 && !letters[at - 1].is_ascii_uppercase();
+        let before_small = letters.get(at + 1).is_some_and(char::is_ascii_lowercase);
+        if at > 0 && letter.is_ascii_uppercase() && (after_small || before_small) {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
 fn of(nodepool: &str) -> OfPool {
     OfPool {
         nodepool: nodepool.to_owned(),
@@ -305,5 +361,19 @@ fn node_at(nodepool: &str, zone: &str) -> NodeAt {
     NodeAt {
         nodepool: nodepool.to_owned(),
         zone: zone.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::snake_case;
+
+    #[test]
+    fn condition_types_become_label_values() {
+        let labels = ["Ready", "DiskPressure", "AcceleratedHardwareReady", "PIDPressure"].map(snake_case);
+        assert_eq!(
+            labels,
+            ["ready", "disk_pressure", "accelerated_hardware_ready", "pid_pressure"]
+        );
     }
 }

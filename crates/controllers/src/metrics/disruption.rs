@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::budget::DisruptionReason;
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
 
@@ -49,6 +49,20 @@ struct PoolBudget {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Move {
+    decision: &'static str,
+    nodepool: String,
+    policy: &'static str,
+}
+
+/// Scores around the threshold of one half are told apart best.
+const SCORES: [f64; 8] = [0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0];
+
+fn scores() -> Histogram {
+    Histogram::new(SCORES)
+}
+
 pub struct DisruptionMetrics {
     evaluation: Histograms<Evaluated>,
     decisions: Family<Decision, Counter>,
@@ -59,6 +73,8 @@ pub struct DisruptionMetrics {
     queue_failures: Family<Decision, Counter>,
     allowed: Family<PoolBudget, Gauge>,
     consuming: Family<PoolBudget, Gauge>,
+    scores: Histograms<Move>,
+    moves: Family<Move, Counter>,
 }
 
 impl Default for DisruptionMetrics {
@@ -73,6 +89,8 @@ impl Default for DisruptionMetrics {
             queue_failures: Family::default(),
             allowed: Family::default(),
             consuming: Family::default(),
+            scores: Family::new_with_constructor(scores),
+            moves: Family::default(),
         };
         // An alert on timeouts needs the series before the first one.
         for consolidation_type in ["multi", "single"] {
@@ -129,24 +147,44 @@ impl DisruptionMetrics {
             "Nodes that count against the budgets of a pool",
             self.consuming.clone(),
         );
+        to.register(
+            "karpenter_consolidation_score",
+            "Savings over disruption of moves in pools with policy Balanced",
+            self.scores.clone(),
+        );
+        to.register(
+            "karpenter_consolidation_moves",
+            "Moves that were weighed, by pool",
+            self.moves.clone(),
+        );
     }
 
-    pub fn evaluated(
-        &self,
-        reason: DisruptionReason,
-        consolidation_type: &'static str,
-        eligible: usize,
-        took: Duration,
-    ) {
+    pub fn eligible(&self, reason: DisruptionReason, nodes: usize) {
         let reason = reason.as_str().to_lowercase();
         self.eligible
-            .get_or_create(&OfReason { reason: reason.clone() })
-            .set(gauge_value(eligible));
+            .get_or_create(&OfReason { reason })
+            .set(gauge_value(nodes));
+    }
+
+    pub fn evaluated(&self, reason: DisruptionReason, consolidation_type: &'static str, took: Duration) {
         let labels = Evaluated {
-            reason,
+            reason: reason.as_str().to_lowercase(),
             consolidation_type,
         };
         self.evaluation.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// A move that was weighed for one of its pools. Only pools that go by the score have one.
+    pub fn weighed(&self, nodepool: &str, policy: &'static str, approved: bool, score: Option<f64>) {
+        let labels = Move {
+            decision: if approved { "approved" } else { "rejected" },
+            nodepool: nodepool.to_owned(),
+            policy,
+        };
+        self.moves.get_or_create(&labels).inc();
+        if let Some(score) = score {
+            self.scores.get_or_create(&labels).observe(score);
+        }
     }
 
     pub fn decided<'a>(&self, decision: &Decision, pools: impl IntoIterator<Item = &'a str>) {

@@ -6,23 +6,52 @@
 mod claims;
 mod cloud;
 mod cluster;
+mod conditions;
+pub mod cost;
 mod disruption;
+mod exposition;
 mod interruption;
+mod page;
+mod pods;
+mod rounds;
 mod runtime;
-
-use std::time::Duration;
+mod scene;
+#[cfg(any(test, feature = "specimen"))]
+pub mod specimen;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod text_histogram;
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{family::Family, gauge::Gauge, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
 
 pub use claims::{ClaimDisrupted, ClaimMetrics, DisruptedWhy, TerminationMode};
-pub use cluster::{ClusterMetrics, PoolResource};
+pub use cluster::ClusterMetrics;
+pub use conditions::ConditionMetrics;
 pub use disruption::{Decision, DisruptionMetrics};
+pub use exposition::Exposition;
 pub use interruption::InterruptionMetrics;
-pub use runtime::Outcome;
+pub use pods::PodMetrics;
+pub use rounds::RoundMetrics;
+pub use runtime::{Outcome, RuntimeMetrics};
+pub use scene::Scene;
+
+/// What a registry encodes, in the text format that scrapers are promised.
+pub fn text_format(encoded: &str) -> String {
+    page::Page::of_registry(encoded).into_text()
+}
+
+/// The kinds whose conditions are followed.
+pub mod kinds {
+    pub use super::{
+        conditions::{Object, Watched},
+        scene::kinds::*,
+    };
+}
 
 /// Seconds: the range from a fast decision to a slow cloud.
 const DURATIONS: &[f64] = &[
@@ -51,30 +80,46 @@ struct Build {
     commit: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfPool {
+    nodepool: String,
+}
+
 /// All metrics of a process.
 #[derive(Default)]
 pub struct Metrics {
     pub claims: ClaimMetrics,
     pub cluster: ClusterMetrics,
+    pub conditions: ConditionMetrics,
     pub disruption: DisruptionMetrics,
     pub interruption: InterruptionMetrics,
+    pub pods: PodMetrics,
+    pub rounds: RoundMetrics,
+    pub runtime: RuntimeMetrics,
     cloud: cloud::CloudMetrics,
-    runtime: runtime::RuntimeMetrics,
+    cost_errors: Family<OfPool, Counter>,
     build: Family<Build, Gauge>,
 }
 
 impl Metrics {
-    /// Announces every family to a registry.
-    pub fn register(&self, registry: &mut Registry) {
+    /// Announces every family to a registry. What is not in there is written by [`Exposition`].
+    fn register(&self, registry: &mut Registry) {
         registry.register(
             "karpenter_build_info",
             "What this process was built from",
             self.build.clone(),
         );
+        registry.register(
+            "karpenter_nodepools_cost_tracker_errors",
+            "Machines whose price nobody knows, each time they were found",
+            self.cost_errors.clone(),
+        );
         self.claims.register(registry);
         self.cluster.register(registry);
         self.disruption.register(registry);
         self.interruption.register(registry);
+        self.pods.register(registry);
+        self.rounds.register(registry);
         self.cloud.register(registry);
         self.runtime.register(registry);
     }
@@ -95,43 +140,16 @@ impl Metrics {
         self.build.get_or_create(&build).set(1);
     }
 
-    pub fn reconciled(&self, controller: &'static str, outcome: Outcome, took: Duration) {
-        self.runtime.reconciled(controller, outcome, took);
-    }
-
-    pub fn workqueue_depth(&self, controller: &'static str, depth: usize) {
-        self.runtime.depth(controller, depth);
+    /// Machines of a pool whose price nobody knows.
+    pub fn cost_errors(&self, nodepool: &str, machines: u32) {
+        let labels = OfPool {
+            nodepool: nodepool.to_owned(),
+        };
+        self.cost_errors.get_or_create(&labels).inc_by(machines.into());
     }
 }
 
 /// Gauges are 64-bit integers.
 fn gauge_value(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use prometheus_client::encoding::text::encode;
-
-    use super::*;
-
-    #[test]
-    fn names_are_the_ones_that_dashboards_know() {
-        let metrics = Metrics::default();
-        let mut registry = Registry::default();
-        metrics.register(&mut registry);
-        metrics.built_from("1.0.0", "abc");
-        metrics.claims.created("provisioned", "general", false);
-        metrics.reconciled("nodeclaim.lifecycle", Outcome::Success, Duration::from_millis(3));
-        let mut text = String::new();
-        encode(&mut text, &registry).expect("writing to a string succeeds");
-        for line in [
-            r#"karpenter_nodeclaims_created_total{reason="provisioned",nodepool="general",min_values_relaxed="false"} 1"#,
-            r#"controller_runtime_reconcile_total{controller="nodeclaim.lifecycle",result="success"} 1"#,
-            "karpenter_build_info{version=\"1.0.0\"",
-            "karpenter_cluster_state_synced 0",
-        ] {
-            assert!(text.contains(line), "{line} is missing in\n{text}");
-        }
-    }
 }

@@ -7,8 +7,12 @@ use model::{PoolName, Quantity, Resources, Snapshot};
 const ALWAYS: [&str; 5] = ["cpu", "memory", "pods", "ephemeral-storage", "nodes"];
 
 pub fn usage(snapshot: &Snapshot, pool: &PoolName) -> Resources {
-    let zeros: Resources = ALWAYS.into_iter().map(|name| (name.into(), Quantity::ZERO)).collect();
-    zeros.plus(&snapshot.pool_usage(pool))
+    zeros().plus(&snapshot.pool_usage(pool))
+}
+
+/// What a pool without machines uses.
+pub fn zeros() -> Resources {
+    ALWAYS.into_iter().map(|name| (name.into(), Quantity::ZERO)).collect()
 }
 
 pub fn note(usage: &Resources, status: &mut NodePoolStatus) {

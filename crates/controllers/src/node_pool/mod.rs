@@ -3,7 +3,7 @@
 //! Five questions, one pass, at most one patch of the metadata and one of the status:
 //! [`validation`], [`readiness`], [`registration_health`], [`counter`], [`hash`].
 
-mod counter;
+pub(crate) mod counter;
 mod hash;
 mod readiness;
 pub mod registration_health;
@@ -35,8 +35,8 @@ const COUNT_EVERY: Duration = Duration::from_secs(5);
 
 pub struct NodePools {
     ctx: Ctx,
-    /// When a pool was last counted, and what was told to the metrics then.
-    counted: Mutex<BTreeMap<PoolName, (Instant, Resources, Resources)>>,
+    /// When a pool was last counted.
+    counted: Mutex<BTreeMap<PoolName, Instant>>,
 }
 
 impl NodePools {
@@ -49,32 +49,14 @@ impl NodePools {
 
     /// How long until the pool may be counted again.
     fn recount_in(&self, name: &PoolName) -> Option<Duration> {
-        let due = self.counted.lock().get(name)?.0 + COUNT_EVERY;
+        let due = *self.counted.lock().get(name)? + COUNT_EVERY;
         let now = Instant::now();
         (due > now).then(|| due - now)
     }
 
     fn count(&self, view: &View, name: &PoolName) -> Resources {
-        let usage = counter::usage(&view.snapshot, name);
-        let limits = view
-            .snapshot
-            .pools
-            .get(name)
-            .map(|pool| pool.limits.clone())
-            .unwrap_or_default();
-        if self.ctx.knobs.observe_cluster {
-            self.ctx.metrics.cluster.pool(name.as_str(), &limits, &usage);
-        }
-        self.counted
-            .lock()
-            .insert(name.clone(), (Instant::now(), limits, usage.clone()));
-        usage
-    }
-
-    fn forget(&self, name: &PoolName) {
-        if let Some((_, limits, usage)) = self.counted.lock().remove(name) {
-            self.ctx.metrics.cluster.forget_pool(name.as_str(), &limits, &usage);
-        }
+        self.counted.lock().insert(name.clone(), Instant::now());
+        counter::usage(&view.snapshot, name)
     }
 
     /// Claims are stamped before their pool, so that a crash in between repeats the work instead of drifting them.
@@ -137,7 +119,7 @@ impl Reconcile for NodePools {
     async fn reconcile(&self, name: &PoolName) -> Result<Action, StepError> {
         let view = self.ctx.index.view();
         let Some(pool) = view.pools.named(name.as_str()).filter(|pool| !is_deleting(&***pool)) else {
-            self.forget(name);
+            self.counted.lock().remove(name);
             return Ok(Action::AwaitChange);
         };
         let mut wanted = NodePool::clone(pool);

@@ -6,7 +6,7 @@
 mod bucket;
 mod notice;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use clock::Clock;
 use jiff::Timestamp;
@@ -34,7 +34,7 @@ pub struct Outbox {
 struct Memory {
     /// Until when a notice with this key is a repeat.
     said: BTreeMap<String, Timestamp>,
-    buckets: BTreeMap<&'static str, Bucket>,
+    buckets: BTreeMap<Cow<'static, str>, Bucket>,
     forget_at: usize,
 }
 
@@ -79,7 +79,7 @@ impl Memory {
         if let Some(rate) = notice.rate {
             let bucket = self
                 .buckets
-                .entry(notice.reason)
+                .entry(notice.reason.clone())
                 .or_insert_with(|| Bucket::full(rate, now));
             if !bucket.take(now) {
                 return false;

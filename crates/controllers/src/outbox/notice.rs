@@ -1,5 +1,7 @@
 //! One event, before it is written.
 
+use std::borrow::Cow;
+
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::{
     api::core::v1::{Event, EventSource, ObjectReference},
@@ -23,7 +25,7 @@ pub enum Severity {
 /// The object that an event is attached to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
-    pub api_version: &'static str,
+    pub api_version: Cow<'static, str>,
     pub kind: &'static str,
     pub namespace: String,
     pub name: String,
@@ -33,7 +35,7 @@ pub struct About {
 impl About {
     pub fn pod(pod: &Pod) -> Self {
         Self {
-            api_version: "v1",
+            api_version: "v1".into(),
             kind: "Pod",
             namespace: pod.key.namespace.to_string(),
             name: pod.key.name.to_string(),
@@ -55,7 +57,7 @@ impl About {
 
     fn cluster_wide(api_version: &'static str, kind: &'static str, name: &str, uid: &str) -> Self {
         Self {
-            api_version,
+            api_version: api_version.into(),
             kind,
             namespace: String::new(),
             name: name.to_owned(),
@@ -69,7 +71,7 @@ impl About {
 pub struct Notice {
     pub about: About,
     pub severity: Severity,
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     pub message: String,
     /// What, besides reason and object, makes this another notice.
     pub detail: String,
@@ -78,11 +80,11 @@ pub struct Notice {
 }
 
 impl Notice {
-    pub fn normal(reason: &'static str, about: About, message: String) -> Self {
+    pub fn normal(reason: impl Into<Cow<'static, str>>, about: About, message: String) -> Self {
         Self {
             about,
             severity: Severity::Normal,
-            reason,
+            reason: reason.into(),
             message,
             detail: String::new(),
             window: WINDOW,
@@ -90,7 +92,7 @@ impl Notice {
         }
     }
 
-    pub fn warning(reason: &'static str, about: About, message: String) -> Self {
+    pub fn warning(reason: impl Into<Cow<'static, str>>, about: About, message: String) -> Self {
         Self {
             severity: Severity::Warning,
             ..Self::normal(reason, about, message)
@@ -147,7 +149,7 @@ impl Notice {
                 ..ObjectMeta::default()
             },
             involved_object: ObjectReference {
-                api_version: Some(self.about.api_version.to_owned()),
+                api_version: Some(self.about.api_version.into_owned()),
                 kind: Some(self.about.kind.to_owned()),
                 name: Some(self.about.name.clone()),
                 namespace: Some(self.about.namespace.clone()).filter(|namespace| !namespace.is_empty()),
@@ -155,7 +157,7 @@ impl Notice {
                 ..ObjectReference::default()
             },
             type_: Some(severity.to_owned()),
-            reason: Some(self.reason.to_owned()),
+            reason: Some(self.reason.into_owned()),
             message: Some(cut(&self.message, LONGEST_MESSAGE)),
             source: Some(EventSource {
                 component: Some("karpenter".to_owned()),

@@ -1,10 +1,9 @@
 //! One round of the solver, and what follows from its plan.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use model::{NodeKey, PodKey, PoolName, Snapshot};
-use scheduler::{Launch, Placement, Refusal, Round, Violation, guard, solve};
-use tokio::time::Instant;
+use scheduler::{EffectiveZone, Launch, Placement, Refusal, Round, Violation, guard, solve};
 
 /// What a round comes to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +16,8 @@ pub struct Decision {
     pub refused: BTreeMap<PodKey, Refusal>,
     /// Rules of the cluster that the plan would have broken. The parts at fault are not in the decision.
     pub broken: Vec<Violation>,
+    /// How many pending pods can only go to which zone.
+    pub zones: BTreeMap<EffectiveZone, usize>,
 }
 
 impl Decision {
@@ -32,10 +33,8 @@ impl Decision {
 
 /// Guarantees: nothing is launched for a pool that uses more than its limits already, and nothing that would break a
 /// rule of the cluster.
-pub fn decide(snapshot: &Snapshot, round: &Round) -> (Decision, Duration) {
-    let started = Instant::now();
+pub fn decide(snapshot: &Snapshot, round: &Round) -> Decision {
     let plan = solve(snapshot, round);
-    let took = started.elapsed();
     let (plan, broken) = guard(snapshot, plan);
     debug_assert!(broken.is_empty(), "a plan survives its audit, but: {broken:?}\n{plan}");
     // Asked once for each pool: the answer looks at every node.
@@ -45,14 +44,14 @@ pub fn decide(snapshot: &Snapshot, round: &Round) -> (Decision, Duration) {
             .or_insert_with_key(|pool| has_room(snapshot, pool));
     }
     let (launches, over): (Vec<_>, Vec<_>) = plan.launches.into_iter().partition(|launch| room[&launch.pool]);
-    let decision = Decision {
+    Decision {
         launches,
         over_limit: over.into_iter().map(|launch| launch.pool).collect(),
         placements: plan.placements,
         refused: plan.refusals,
         broken,
-    };
-    (decision, took)
+        zones: plan.zones,
+    }
 }
 
 fn has_room(snapshot: &Snapshot, pool: &PoolName) -> bool {

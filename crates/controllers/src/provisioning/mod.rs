@@ -76,7 +76,8 @@ impl Provisioner {
     async fn round(&self) -> bool {
         let view = self.ctx.index.view();
         let Asked { round, ignored } = observe(&view.snapshot, &self.ctx);
-        self.ctx.metrics.cluster.ignored_pods(ignored.len());
+        let rounds = &self.ctx.metrics.rounds;
+        rounds.ignored(ignored.len());
         for pod in &ignored {
             debug!(Pod = %pod, "ignoring pod");
         }
@@ -90,13 +91,24 @@ impl Provisioner {
         if view.snapshot.pools.values().all(|pool| pool.is_static()) {
             info!("no dynamic nodepools found");
         }
-        let (decision, took) = decide::decide(&view.snapshot, &round);
+        // The number of the snapshot tells rounds apart: two rounds on one snapshot would come to the same.
+        let id = format!("{:016x}", view.snapshot.version);
+        let under_way = rounds.begin(Self::NAME, id, round.pods.len());
+        let decision = decide::decide(&view.snapshot, &round);
+        drop(under_way);
         let is_real = |key: &PodKey| view.snapshot.pods.get(key).is_none_or(|pod| !pod.is_virtual());
         let refused = decision.refused.keys().filter(|pod| is_real(pod)).count();
-        self.ctx.metrics.cluster.round(Self::NAME, took, refused);
+        rounds.unschedulable(Self::NAME, refused);
+        rounds.zones(Self::NAME, &decision.zones);
         let audited = |refusal: &&Refusal| matches!(refusal, Refusal::Audited(_));
-        let dropped = decision.refused.values().filter(audited).count();
-        self.ctx.metrics.cluster.dropped_pods(Self::NAME, dropped);
+        rounds.dropped(Self::NAME, decision.refused.values().filter(audited).count());
+        let now = self.ctx.clock.now();
+        for pod in round.pods.iter().filter(|pod| is_real(pod)) {
+            self.ctx
+                .metrics
+                .pods
+                .decided(pod, !decision.refused.contains_key(pod), now);
+        }
         if has_buffers {
             capacity_buffer::report(&self.ctx, &view, &decision.placements).await;
         }

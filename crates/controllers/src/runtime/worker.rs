@@ -1,6 +1,6 @@
 //! Works on the keys of one controller, a bounded number at a time.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use state::Index;
@@ -27,6 +27,8 @@ pub struct Worker<R: Reconcile> {
     metrics: Arc<Metrics>,
     queue: Queue<R::Key>,
     failures: Failures<R::Key>,
+    /// Since when keys that a change has touched wait, for the metrics.
+    told: BTreeMap<R::Key, Instant>,
 }
 
 type Run<R> = (<R as Reconcile>::Key, Instant, Result<Action, <R as Reconcile>::Error>);
@@ -45,6 +47,7 @@ impl<R: Reconcile> Worker<R> {
             metrics,
             queue: Queue::default(),
             failures: Failures::default(),
+            told: BTreeMap::new(),
         }
     }
 
@@ -52,11 +55,12 @@ impl<R: Reconcile> Worker<R> {
     ///
     /// Nothing is worked on before the index is synced: to a half-filled index a busy node looks empty.
     pub async fn run(mut self) {
+        self.metrics.runtime.announce(R::NAME, R::CONCURRENCY);
         self.index.until(|view| view.synced).await;
         let mut running: FuturesUnordered<BoxFuture<'static, Run<R>>> = FuturesUnordered::new();
         loop {
             while let Ok(key) = self.keys.try_recv() {
-                self.queue.add(key);
+                self.add(key);
             }
             self.queue.wake(Instant::now());
             while running.len() < R::CONCURRENCY
@@ -64,14 +68,14 @@ impl<R: Reconcile> Worker<R> {
             {
                 running.push(self.start(key));
             }
-            self.metrics.workqueue_depth(R::NAME, self.queue.depth());
+            self.metrics.runtime.depth(R::NAME, self.queue.depth());
 
             let wake = self.queue.next_wake();
             tokio::select! {
                 biased;
                 Some((key, started, result)) = running.next(), if !running.is_empty() => self.finish(&key, started, result),
                 key = self.keys.recv() => match key {
-                    Some(key) => self.queue.add(key),
+                    Some(key) => self.add(key),
                     None => return,
                 },
                 () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
@@ -79,12 +83,20 @@ impl<R: Reconcile> Worker<R> {
         }
     }
 
-    fn start(&self, key: R::Key) -> BoxFuture<'static, Run<R>> {
+    fn add(&mut self, key: R::Key) {
+        self.metrics.runtime.added(R::NAME);
+        self.told.entry(key.clone()).or_insert_with(Instant::now);
+        self.queue.add(key);
+    }
+
+    fn start(&mut self, key: R::Key) -> BoxFuture<'static, Run<R>> {
         let controller = self.controller.clone();
+        let started = Instant::now();
+        let told = self.told.remove(&key).unwrap_or(started);
+        self.metrics.runtime.started(R::NAME, started - told, started);
         let span = error_span!("reconcile", controller = R::NAME, name = ?key);
         Box::pin(
             async move {
-                let started = Instant::now();
                 let result = controller.reconcile(&key).await;
                 (key, started, result)
             }
@@ -96,12 +108,20 @@ impl<R: Reconcile> Worker<R> {
         let (outcome, wait) = match &result {
             Ok(Action::AwaitChange) => (Outcome::Success, None),
             Ok(Action::After(wait)) => (Outcome::RequeueAfter, Some(*wait)),
-            Err(failure) => (Outcome::Error, self.wait_after(key, failure)),
+            Err(failure) => match self.wait_after(key, failure) {
+                None => (Outcome::TerminalError, None),
+                Some(wait) => {
+                    self.metrics.runtime.retried(R::NAME);
+                    (Outcome::Error, Some(wait))
+                }
+            },
         };
         if result.is_ok() {
             self.failures.clear(key);
         }
-        self.metrics.reconciled(R::NAME, outcome, started.elapsed());
+        self.metrics
+            .runtime
+            .reconciled(R::NAME, outcome, started, started.elapsed());
         self.queue.done(key);
         if let Some(wait) = wait {
             self.queue.add_at(key.clone(), Instant::now() + wait);

@@ -3,7 +3,7 @@
 //! ```text
 //! standby ──lease free or expired──► leader ──cannot renew for 10 s, or someone else holds it──► lost: the process ends
 //!    ▲                                 │
-//!    └────────── retry every 2 s ──────┴── clean stop: the lease is given back, a standby takes it at once
+//!    └────────── look every second ────┴── clean stop: the lease is given back, a standby takes it at once
 //! ```
 //!
 //! Name, namespace and figures are upstream's, so that an old and a new controller exclude each other. Whether the
@@ -32,8 +32,11 @@ use decide::{Move, Sighting, decide};
 pub const DURATION: Duration = Duration::from_secs(15);
 /// A leader that could not renew for this long stops acting: well before a standby may take over.
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
-/// How often the lease is looked at.
+/// How often the holder renews the lease.
 pub const RETRY: Duration = Duration::from_secs(2);
+/// How often a standby looks at the lease. One that was given back is found within this time, so that a rolling update
+/// hands over in a second.
+pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
@@ -41,6 +44,17 @@ pub enum LeaseError {
     Taken { name: String, holder: String },
     #[error("lease {name} could not be renewed for {RENEW_DEADLINE:?}")]
     NotRenewed { name: String },
+}
+
+/// Whether this process leads, as scrapers are told.
+pub fn metrics(name: &str, leads: bool) -> String {
+    let leads = u8::from(leads);
+    format!(
+        "# HELP leader_election_master_status Whether this process leads\n# TYPE leader_election_master_status gauge\n\
+         leader_election_master_status{{name=\"{name}\"}} {leads}\n\
+         # HELP leader_election_slowpath_total Renewals that had to read the lease anew; ours always do\n\
+         # TYPE leader_election_slowpath_total counter\nleader_election_slowpath_total{{name=\"{name}\"}} 0\n"
+    )
 }
 
 /// This process's part in the election.
@@ -68,7 +82,7 @@ impl Election {
     pub async fn win(&mut self) {
         info!(lease = %self.name, identity = %self.identity, "attempting to acquire leader lease");
         while !self.try_once().await {
-            tokio::time::sleep(RETRY).await;
+            tokio::time::sleep(LOOK_EVERY).await;
         }
         info!(lease = %self.name, identity = %self.identity, "successfully acquired lease");
     }

@@ -25,7 +25,7 @@ pub struct Flags {
     /// Requests that may exceed the rate for a moment. [default: 300]
     #[arg(long, value_name = "N")]
     pub kube_client_burst: Option<String>,
-    /// Add profiling routes to the metrics port. [default: false]
+    /// Add the routes that profilers look for to the metrics port. [default: false]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub enable_profiling: Option<String>,
     /// Let a standby fill its caches before it leads, when false. [default: true]
@@ -43,13 +43,13 @@ pub struct Flags {
     /// Namespace of the lease. [default: the program's own]
     #[arg(long, value_name = "NAMESPACE")]
     pub leader_election_namespace: Option<String>,
-    /// Memory limit of the container, in bytes. [default: -1, none]
+    /// Memory limit of the container, in bytes. Accepted for compatibility: there is no collector to tell. [default: -1, none]
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub memory_limit: Option<String>,
-    /// CPU request of the container, in millicores. [default: 1000]
+    /// CPU request of the container, in millicores. Accepted for compatibility: work is not split by it. [default: 1000]
     #[arg(long, value_name = "MILLICORES", allow_hyphen_values = true)]
     pub cpu_requests: Option<String>,
-    /// debug, info or error. [default: info]
+    /// debug, info or error. SIGUSR1 switches to debug while the program runs, SIGUSR2 back. [default: info]
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
     /// Where log lines go: stdout, stderr or files. [default: stdout]

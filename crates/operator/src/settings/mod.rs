@@ -157,11 +157,6 @@ impl Settings {
         let gates = &self.feature_gates;
         let asked = [
             (
-                self.enable_profiling,
-                "--enable-profiling",
-                "there are no profiling routes",
-            ),
-            (
                 self.warm_up,
                 "--disable-controller-warmup=false",
                 "a standby lists everything when it takes over",
@@ -397,5 +392,57 @@ mod tests {
     fn nonsense_cpu_requests_and_memory_limits_mean_none() {
         let settings = from(&[("CPU_REQUESTS", "-5"), ("MEMORY_LIMIT", "0")], &Flags::default()).unwrap();
         assert_eq!((settings.cpu_requests, settings.memory_limit), (1000, None));
+    }
+
+    /// operations.md 3.2: name, and the default where it can be read off the settings.
+    #[test]
+    fn every_setting_of_upstream_is_there_with_its_default() {
+        use clap::Args as _;
+
+        let command = Flags::augment_args(clap::Command::new("controller"));
+        let known: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+        for name in [
+            "karpenter-service",
+            "metrics-port",
+            "health-probe-port",
+            "kube-client-qps",
+            "kube-client-burst",
+            "enable-profiling",
+            "disable-controller-warmup",
+            "disable-leader-election",
+            "disable-cluster-state-observability",
+            "leader-election-name",
+            "leader-election-namespace",
+            "memory-limit",
+            "cpu-requests",
+            "log-level",
+            "log-output-paths",
+            "log-error-output-paths",
+            "batch-max-duration",
+            "batch-idle-duration",
+            "preference-policy",
+            "min-values-policy",
+            "ignore-dra-requests",
+            "feature-gates",
+        ] {
+            assert!(known.contains(&name), "--{name}");
+        }
+        let settings = Settings::default();
+        assert_eq!((settings.metrics_port, settings.health_probe_port), (8080, 8081));
+        assert_eq!((settings.kube_client_qps, settings.kube_client_burst), (200, 300));
+        assert_eq!(
+            (settings.batch_max, settings.batch_idle),
+            (Duration::from_secs(10), Duration::from_secs(1))
+        );
+        assert_eq!(settings.leader_election_name, "karpenter-leader-election");
+        assert!(settings.leader_election && settings.leader_election_namespace.is_empty());
+        assert!(!settings.enable_profiling && !settings.warm_up && settings.observe_cluster_state);
+        assert!(settings.ignore_dra_requests);
+        assert_eq!((settings.memory_limit, settings.cpu_requests), (None, 1000));
+        assert_eq!(settings.log_level, LogLevel::Info);
+        assert_eq!(settings.log_output_paths, ["stdout"]);
+        assert_eq!(settings.log_error_output_paths, ["stderr"]);
+        assert_eq!(settings.preference_policy, PreferencePolicy::Respect);
+        assert_eq!(settings.min_values_policy, MinValuesPolicy::Strict);
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     error::{CloudError, StepError},
     node::eviction::Evictions,
     node_claim::{Draft, termination::grace_period_expiring},
-    objects::{about_node, created_at, instance_under, label, pool_of, released},
+    objects::{about_node, created_at, deleted_at, instance_under, label, pool_of, released},
     runtime::Action,
 };
 
@@ -95,6 +95,11 @@ async fn release(ctx: &Ctx, view: &View) -> Result<Action, StepError> {
         label(&**node, labels::ZONE),
         lived.unwrap_or_default(),
     );
+    if let Some(since) = deleted_at(&**node) {
+        let now = ctx.clock.now();
+        let took = now.duration_since(since);
+        ctx.metrics.claims.node_termination_took(pool_of(&**node), took, now);
+    }
     info!(Node = %node.name_any(), "deleted node");
     Ok(Action::AwaitChange)
 }
