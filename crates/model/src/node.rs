@@ -66,6 +66,8 @@ pub struct Claim {
     pub instance_terminating: bool,
     pub consolidatable: bool,
     pub drifted: Option<String>,
+    /// Since when the claim has drifted.
+    pub drifted_at: Option<Timestamp>,
     /// Since when the claim is initialised.
     pub initialized_at: Option<Timestamp>,
     pub last_pod_event: Option<Timestamp>,

@@ -46,6 +46,7 @@ pub fn claim(name: &str) -> Claim {
         instance_terminating: false,
         consolidatable: false,
         drifted: None,
+        drifted_at: None,
         initialized_at: None,
         last_pod_event: None,
     }

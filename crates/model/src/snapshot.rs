@@ -223,10 +223,12 @@ impl Snapshot {
     /// Its node is on its way out, and it can be evicted now.
     fn is_moving(&self, pod: &Pod, now: Timestamp) -> bool {
         let node = pod.node.as_ref().and_then(|name| self.node_named(name));
-        node.is_some_and(|node| node.is_leaving())
-            && pod.is_reschedulable()
-            && !pod.is_protected(now)
-            && !self.is_fully_blocked(pod, now)
+        node.is_some_and(|node| node.is_leaving()) && self.can_move(pod, now)
+    }
+
+    /// Will be somewhere else once its node is gone, and nothing keeps it from leaving for good.
+    pub fn can_move(&self, pod: &Pod, now: Timestamp) -> bool {
+        pod.is_reschedulable() && !pod.is_protected(now) && !self.is_fully_blocked(pod, now)
     }
 
     /// A disruption budget can never let this pod go.

@@ -5,13 +5,17 @@
 
 mod admit;
 mod choose;
+mod journal;
 
 use std::collections::BTreeMap;
 
 use model::{Requirements, requirements::AllowUndefined, taint};
 use rustc_hash::FxHashMap;
 
-pub(crate) use self::choose::Domains;
+pub(crate) use self::{
+    choose::Domains,
+    journal::{Spot, Step},
+};
 use crate::{
     amounts,
     bits::{Bits, members},
@@ -44,9 +48,15 @@ pub(crate) struct Greedy<'a> {
     taking_part: FxHashMap<(GroupId, usize, State), Bits>,
     /// Which looks of machines meet a demand.
     looks: Vec<Option<Bits>>,
+    /// Machines that are taken away for the time being: nothing is put there.
+    pub gone: Bits,
+    /// Nothing new is opened.
+    pub closed: bool,
+    /// What is done is noted here, so that it can be undone.
+    pub journal: Option<Vec<Step>>,
 }
 
-enum Outcome {
+pub(crate) enum Outcome {
     Placed,
     Failed,
     /// Nothing but reserved capacity will do, and that is promised to others in this round.
@@ -75,6 +85,9 @@ impl<'a> Greedy<'a> {
             domains,
             taking_part: FxHashMap::default(),
             looks: Vec::new(),
+            gone: Bits::default(),
+            closed: false,
+            journal: None,
         }
     }
 
@@ -103,7 +116,7 @@ impl<'a> Greedy<'a> {
         }
     }
 
-    fn place(&mut self, member: usize) -> Outcome {
+    pub fn place(&mut self, member: usize) -> Outcome {
         let number = self.problem.members[member].class;
         let class = &self.problem.classes.all[number];
         if class.hopeless || class.failed_at == Some(self.placed) {
@@ -133,9 +146,10 @@ impl<'a> Greedy<'a> {
             let own = chosen.own.iter().find(|(number, _)| *number == key);
             own.map(|(_, domains)| domains.clone())
         };
-        let Ok(answer) = self.problem.topology.ask(&class.ties, &chosen.carried, own) else {
+        let Ok(mut answer) = self.problem.topology.ask(&class.ties, &chosen.carried, own) else {
             return Outcome::Failed;
         };
+        answer.hosts.excluded.unite_with(&self.gone);
         let core = chosen.core;
         if let Some((machine, devices)) = self.find_machine(core, member, &answer) {
             self.put(machine, member, variant, devices);
@@ -145,7 +159,7 @@ impl<'a> Greedy<'a> {
             self.join(open, member, variant, admission);
             return Outcome::Placed;
         }
-        if answer.hosts.only.is_some() {
+        if answer.hosts.only.is_some() || self.closed {
             return Outcome::Failed;
         }
         match self.find_new(core, member, &answer) {
@@ -229,7 +243,10 @@ impl<'a> Greedy<'a> {
                 let machine = &machines.all[index];
                 let roomy = amounts::fits(&needs.amounts, &machine.free) && !ports_clash(&needs.ports, &machine.ports);
                 if !roomy {
-                    alive.remove(index);
+                    // What fills a machine for the time being does not close it for good.
+                    if self.journal.is_none() || machine.pods.is_empty() {
+                        alive.remove(index);
+                    }
                     continue;
                 }
                 let look = &machines.looks[machine.look];
@@ -288,6 +305,9 @@ impl<'a> Greedy<'a> {
         let chosen = &class.variants[variant];
         let needs = &self.problem.classes.cores[chosen.core].needs;
         let machine = &mut self.problem.machines.all[index];
+        if let Some(journal) = &mut self.journal {
+            journal.push(Step::filling(index, machine));
+        }
         amounts::sub(&mut machine.free, &needs.amounts);
         machine.ports.extend(needs.ports.iter().cloned());
         if let Some(volumes) = &mut machine.volumes {
@@ -301,13 +321,12 @@ impl<'a> Greedy<'a> {
             if filter.is_some_and(|filter| !filter.admits_look(self.problem.snapshot, look)) {
                 continue;
             }
-            match group.identity.axis {
-                Axis::Host => group.count_host(index),
-                Axis::Key(key) => {
-                    if let Some(domain) = look.domains[key] {
-                        group.count(domain);
-                    }
-                }
+            let spot = match group.identity.axis {
+                Axis::Host => Some(Spot::Host(index)),
+                Axis::Key(key) => look.domains[key].map(Spot::Domain),
+            };
+            if let Some(spot) = spot {
+                journal::count(&mut self.journal, group, *number, spot);
             }
         }
     }
@@ -513,17 +532,18 @@ impl<'a> Greedy<'a> {
                 return;
             }
         }
-        match group.identity.axis {
-            Axis::Host => group.count_host(host),
+        let (axis, everywhere) = (group.identity.axis, group.identity.rule == Rule::AntiAffinity);
+        let mut count = |spot: Spot| journal::count(&mut self.journal, group, number, spot);
+        match axis {
+            Axis::Host => count(Spot::Host(host)),
             Axis::Key(key) => {
                 let domains = self
                     .domains
                     .of(&problem.topology.keys[key], key, &problem.states, state);
-                let everywhere = group.identity.rule == Rule::AntiAffinity;
                 match domains.single() {
-                    Some(domain) => group.count(domain),
+                    Some(domain) => count(Spot::Domain(domain)),
                     // The pod may end up in any of them, so none of them is safe.
-                    None if everywhere => domains.iter().for_each(|domain| group.count(domain)),
+                    None if everywhere => domains.iter().for_each(|domain| count(Spot::Domain(domain))),
                     None => {}
                 }
             }

@@ -4,6 +4,8 @@
 //! disruption about the pods of a node that might go, the simulator and the command line about anything. It sees model
 //! types only: no API object, no client, no clock.
 //!
+//! [`WhatIf`] asks the same of one cluster many times over: what if these machines were gone?
+//!
 //! [`dra`] finds devices for the pods that claim some.
 //!
 //! [`audit`] checks a plan against the rules of the cluster. It is written apart from the solver and shares no code with
@@ -49,6 +51,7 @@ mod tests;
 mod topology;
 mod variety;
 mod volumes;
+mod what_if;
 mod wishes;
 mod zones;
 
@@ -57,4 +60,5 @@ pub use plan::{Choice, Launch, Placement, Plan};
 pub use refusal::{Ineligible, InvalidPod, Lacking, PoolRefusal, Refusal, RuleKind, RuleRefusal, Unfit, VolumeRefusal};
 pub use round::{InvalidSurcharge, MinValuesPolicy, Options, PreferencePolicy, Round, Surcharge};
 pub use solve::solve;
+pub use what_if::{Answer, Moves, Search, WhatIf};
 pub use zones::EffectiveZone;

@@ -28,6 +28,13 @@ struct Nodes {
     left: i128,
 }
 
+/// What is left of a pool's limits at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Balance {
+    left: Vec<i128>,
+    nodes: Option<Nodes>,
+}
+
 /// What a launch counts against the limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Charge(Vec<i128>);
@@ -125,6 +132,30 @@ impl Limits {
     pub fn exchange(&mut self, old: &Charge, new: &Charge) {
         for (left, (old, new)) in self.left.iter_mut().zip(old.0.iter().zip(&new.0)) {
             *left += old - new;
+        }
+    }
+
+    /// What is left now, to return to later.
+    pub fn balance(&self) -> Balance {
+        Balance {
+            left: self.left.clone(),
+            nodes: self.nodes,
+        }
+    }
+
+    /// Returns to an earlier balance.
+    pub fn settle(&mut self, balance: Balance) {
+        self.left = balance.left;
+        self.nodes = balance.nodes;
+    }
+
+    /// A machine that is gone has given back what it had.
+    pub fn release(&mut self, capacity: &Resources) {
+        for (name, left) in self.names.iter().zip(&mut self.left) {
+            *left += capacity.get(name.as_str()).nanos();
+        }
+        if let Some(nodes) = &mut self.nodes {
+            nodes.left += Quantity::from_int(1).nanos();
         }
     }
 

@@ -114,7 +114,8 @@ impl Labels {
     }
 }
 
-/// All machines of a snapshot: those that take pods come first, initialised ones before others, then by name.
+/// All machines of a snapshot: those that take pods come first, initialised ones before others, then as the round wants
+/// them filled, then by name.
 #[derive(Debug)]
 pub(crate) struct Machines<'a> {
     pub all: Vec<Machine<'a>>,
@@ -135,6 +136,8 @@ pub(crate) struct Viewer<'a, 'v> {
     pub attaches: bool,
     /// Whether a machine's room is kept for its own pods for now.
     pub unsettled: &'v dyn Fn(&StateNode) -> bool,
+    /// Machines with a low number are filled first; zero for those that are not listed.
+    pub order: &'v FxHashMap<&'v NodeKey, usize>,
 }
 
 /// What makes two machines look alike.
@@ -143,7 +146,15 @@ type Appearance = (Labels, Vec<Taint>, Vec<Taint>, bool);
 impl<'a> Machines<'a> {
     pub fn new(viewer: &Viewer<'a, '_>) -> Self {
         let mut states: Vec<&StateNode> = viewer.snapshot.nodes.values().map(AsRef::as_ref).collect();
-        states.sort_by_cached_key(|state| (state.is_leaving(), Reverse(state.is_initialized()), name_of(state)));
+        states.sort_by_cached_key(|state| {
+            let rank = viewer.order.get(&state.key).copied().unwrap_or(0);
+            (
+                state.is_leaving(),
+                Reverse(state.is_initialized()),
+                rank,
+                name_of(state),
+            )
+        });
         let mut machines = Self {
             all: Vec::with_capacity(states.len()),
             looks: Vec::new(),

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::SignedDuration;
 use model::{
-    Effect, LabelKey, LabelValue, Pod, PodKey, Pool, Requirements, Resources, Snapshot, StateNode,
+    Effect, LabelKey, LabelValue, NodeKey, Pod, PodKey, Pool, Requirements, Resources, Snapshot, StateNode,
     pod::{PodShape, PodTerm},
     vocabulary,
 };
@@ -50,6 +50,15 @@ pub(crate) struct Problem<'a> {
     pub refusals: BTreeMap<PodKey, Refusal>,
 }
 
+/// What a round knows beforehand when it is about moves rather than about pods without a place.
+#[derive(Default)]
+pub(crate) struct Settled<'s> {
+    /// Pods of the round that count where they are.
+    pub pods: FxHashSet<&'s PodKey>,
+    /// Machines with a low number are filled first; zero for those that are not listed.
+    pub order: FxHashMap<&'s NodeKey, usize>,
+}
+
 /// Pods of the round that can be searched a place for.
 struct Entrant<'a> {
     pod: &'a Pod,
@@ -59,10 +68,16 @@ struct Entrant<'a> {
 
 impl<'a> Problem<'a> {
     pub fn new(snapshot: &'a Snapshot, round: &'a Round) -> Self {
+        Self::settled(snapshot, round, &Settled::default())
+    }
+
+    /// A round some of whose pods have a place already, from which they may be moved later.
+    pub fn settled(snapshot: &'a Snapshot, round: &'a Round, settled: &Settled<'_>) -> Self {
         let mut refusals = BTreeMap::new();
         let mut entrants = entrants(snapshot, round, &mut refusals);
         let devices = devices(snapshot, &mut entrants, &mut refusals);
-        let in_round: FxHashSet<&PodKey> = round.pods.iter().collect();
+        let unplaced = round.pods.iter().filter(|pod| !settled.pods.contains(pod));
+        let in_round: FxHashSet<&PodKey> = unplaced.collect();
         let daemons: Vec<&PodShape> = snapshot
             .daemons
             .values()
@@ -139,6 +154,7 @@ impl<'a> Problem<'a> {
             daemons: &daemons,
             attaches: members.iter().any(|member| !member.attached.is_empty()),
             unsettled: &unsettled,
+            order: &settled.order,
         });
         topology::take_census(&mut topology, snapshot, &machines, &in_round, &carriers);
         Self {

@@ -9,7 +9,7 @@ use model::{CapacityType, InstanceType, LabelValue, Offering, Vocabulary};
 use rustc_hash::FxHashMap;
 
 /// The reservations that offerings have named so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reservations<'a> {
     vocabulary: &'a Vocabulary,
     left: FxHashMap<LabelValue, u32>,

@@ -16,6 +16,7 @@ mod spreads;
 mod story;
 mod taints;
 mod volumes;
+mod what_if;
 
 use expect_test::Expect;
 use model::Snapshot;

@@ -53,6 +53,7 @@ pub fn claim(written: &NodeClaim) -> Parsed<Claim> {
         instance_terminating: true_condition(node_claim::INSTANCE_TERMINATING).is_some(),
         consolidatable: true_condition(node_claim::CONSOLIDATABLE).is_some(),
         drifted: true_condition(node_claim::DRIFTED).map(|condition| condition.reason.clone()),
+        drifted_at: true_condition(node_claim::DRIFTED).map(|condition| condition.last_transition_time.0),
         initialized_at: true_condition(node_claim::INITIALIZED).map(|condition| condition.last_transition_time.0),
         last_pod_event: fields::time(status.last_pod_event_time.as_ref()),
         labels,

@@ -63,6 +63,7 @@ pub(super) fn machine(line: &Line<'_>, snapshot: &Snapshot) -> StateNode {
             instance_terminating: false,
             consolidatable: false,
             drifted: None,
+            drifted_at: None,
             initialized_at: None,
             last_pod_event: None,
         }

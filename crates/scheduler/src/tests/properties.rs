@@ -209,7 +209,7 @@ fn daemons() -> impl Strategy<Value = String> {
     })
 }
 
-fn situations() -> impl Strategy<Value = String> {
+pub(super) fn situations() -> impl Strategy<Value = String> {
     situations_with(SOCIAL_WORDS)
 }
 

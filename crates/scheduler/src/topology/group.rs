@@ -126,6 +126,32 @@ impl Group {
         self.total += 1;
     }
 
+    /// One pod less in a domain.
+    pub fn uncount(&mut self, domain: usize) {
+        self.counts[domain] -= 1;
+        self.total -= 1;
+    }
+
+    /// One pod less on a host.
+    pub fn uncount_host(&mut self, host: usize) {
+        let count = self.hosts.get_mut(&host).expect("only what was counted is taken back");
+        *count -= 1;
+        let left = *count;
+        self.total -= 1;
+        if left == 0 {
+            self.hosts.remove(&host);
+            self.taken.remove(host);
+        }
+        if let Rule::Spread { max_skew, .. } = self.identity.rule {
+            if left < max_skew {
+                self.full.remove(host);
+            }
+            if left <= max_skew {
+                self.over.remove(host);
+            }
+        }
+    }
+
     /// Whether anything that the rule is about exists at all.
     pub fn is_void(&self) -> bool {
         self.total == 0

@@ -1,0 +1,180 @@
+//! What if machines were gone: the answers hold up on a fork, and asking changes nothing.
+
+use std::collections::BTreeSet;
+
+use expect_test::{Expect, expect};
+use model::{NodeKey, Snapshot};
+use proptest::prelude::*;
+
+use super::{expect_clean, properties};
+use crate::{Answer, Moves, Options, Search, WhatIf, situation};
+
+fn moves(snapshot: &Snapshot, options: Options) -> Moves {
+    let settled: BTreeSet<_> = snapshot
+        .pods
+        .values()
+        .filter(|pod| pod.is_reschedulable())
+        .filter(|pod| {
+            let home = pod.node.as_ref().and_then(|node| snapshot.node_named(node));
+            home.is_some_and(|home| !home.is_leaving())
+        })
+        .map(|pod| pod.key.clone())
+        .collect();
+    let mut round = crate::Round::new(settled.iter().cloned().collect(), situation::now());
+    round.options = options;
+    Moves {
+        round,
+        settled,
+        order: Vec::new(),
+    }
+}
+
+fn keys(snapshot: &Snapshot, names: &str) -> Vec<NodeKey> {
+    let named = |name: &str| snapshot.node_named(&name.into()).expect("a node").key.clone();
+    names.split(' ').map(named).collect()
+}
+
+fn shown(answer: &Answer) -> String {
+    match answer {
+        Answer::Plan(plan) if plan.placements.is_empty() && plan.launches.is_empty() => "nothing moves\n".to_owned(),
+        Answer::Plan(plan) => plan.to_string(),
+        Answer::Stranded { pod, .. } => format!("{} is stranded\n", pod.name),
+        Answer::TooDear { price } => format!("too dear at {price:.2}\n"),
+    }
+}
+
+#[track_caller]
+fn check(situation: &str, questions: &[(&str, Search)], expected: &Expect) {
+    let (snapshot, _) = situation::parse(situation);
+    let moves = moves(&snapshot, Options::default());
+    let mut cluster = WhatIf::new(&snapshot, &moves);
+    let mut text = String::new();
+    for (names, search) in questions {
+        let answer = cluster.ask(&keys(&snapshot, names), *search);
+        text += &format!("without {names}:\n{}", shown(&answer));
+    }
+    expected.assert_eq(&text);
+}
+
+const CLUSTER: &str = "
+    type small cpu=2 memory=8Gi zones=a,b sell=on-demand price=0.2
+    type large cpu=8 memory=32Gi zones=a,b sell=on-demand price=0.8
+    pool general
+    node n1 cpu=8 memory=32Gi pool=general type=large zone=a
+    node n2 cpu=8 memory=32Gi pool=general type=large zone=b
+    node n3 cpu=8 memory=32Gi pool=general type=large zone=b
+    pod one cpu=1 on=n1
+    pod big cpu=7 on=n2
+    pod two cpu=1 on=n3";
+
+#[test]
+fn pods_go_where_there_is_room_and_the_rest_is_launched() {
+    check(
+        CLUSTER,
+        &[
+            ("n1", Search::Packed),
+            ("n2", Search::Packed),
+            ("n1 n3", Search::Packed),
+            ("n1 n2 n3", Search::Packed),
+            ("n1", Search::Packed),
+        ],
+        &expect![[r#"
+            without n1:
+            place n2  <- one
+            without n2:
+            place n1  <- big
+            without n1 n3:
+            launch general#1  small/a/on-demand  <- two
+            place n2  <- one
+            without n1 n2 n3:
+            launch general#1  large/a/on-demand  <- big one
+            launch general#2  small/a/on-demand  <- two
+            without n1:
+            place n2  <- one
+        "#]],
+    );
+}
+
+#[test]
+fn a_search_ends_where_launches_cost_too_much() {
+    check(
+        CLUSTER,
+        &[("n1 n3", Search::Below(0.1)), ("n1 n3", Search::Below(0.3))],
+        &expect![[r#"
+            without n1 n3:
+            too dear at 0.20
+            without n1 n3:
+            launch general#1  small/a/on-demand  <- two
+            place n2  <- one
+        "#]],
+    );
+}
+
+#[test]
+fn rules_between_pods_count_without_those_that_leave() {
+    check(
+        "type large cpu=8 memory=32Gi zones=a,b sell=on-demand price=0.8
+         pool general zones=a,b
+         node n1 cpu=8 memory=32Gi pool=general type=large zone=a
+         node n2 cpu=8 memory=32Gi pool=general type=large zone=b
+         node n3 cpu=8 memory=32Gi pool=general type=large zone=b
+         pod lone cpu=1 on=n1 apart=host label:app=lone
+         pod other cpu=1 on=n2 apart=host label:app=lone
+         pod web-1 cpu=1 on=n2 spread=zone:1:app=web label:app=web
+         pod web-2 cpu=1 on=n1 spread=zone:1:app=web label:app=web",
+        &[("n1", Search::Packed), ("n2", Search::Packed), ("n3", Search::Packed)],
+        &expect![[r#"
+            without n1:
+            launch general#1  large/a/on-demand  <- web-2
+            place n3  <- lone
+            without n2:
+            launch general#1  large/b/on-demand  <- web-1
+            place n3  <- other
+            without n3:
+            nothing moves
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_kept_is_where_later_questions_start() {
+    let (snapshot, _) = situation::parse(CLUSTER);
+    let moves = moves(&snapshot, Options::default());
+    let mut cluster = WhatIf::new(&snapshot, &moves);
+    let (answer, filled) = cluster.keep(&keys(&snapshot, "n1"), Search::Packed);
+    assert_eq!(
+        (shown(&answer).as_str(), filled),
+        ("place n2  <- one\n", keys(&snapshot, "n2"))
+    );
+    let next = cluster.ask(&keys(&snapshot, "n3"), Search::Packed);
+    assert_eq!(shown(&next), "launch general#1  small/a/on-demand  <- two\n");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// Whatever is asked in between, the answer to a question is the same, and its plan breaks no rule of the cluster
+    /// without those machines.
+    #[test]
+    fn answers_hold_on_a_fork_and_asking_changes_nothing(text in properties::situations()) {
+        let (snapshot, _) = situation::parse(&text);
+        let moves = moves(&snapshot, Options { reserved_fallback: true, ..Options::default() });
+        let mut cluster = WhatIf::new(&snapshot, &moves);
+        let live: Vec<NodeKey> = snapshot
+            .nodes
+            .values()
+            .filter(|node| !node.is_leaving())
+            .map(|node| node.key.clone())
+            .collect();
+        let mut sets: Vec<Vec<NodeKey>> = live.iter().map(|key| vec![key.clone()]).collect();
+        sets.push(live.iter().take(2).cloned().collect());
+        let first: Vec<Answer> = sets.iter().map(|set| cluster.ask(set, Search::Packed)).collect();
+        let again: Vec<Answer> = sets.iter().map(|set| cluster.ask(set, Search::Packed)).collect();
+        prop_assert_eq!(&first, &again);
+        for (set, answer) in sets.iter().zip(&first) {
+            if let Answer::Plan(plan) = answer {
+                expect_clean(&snapshot.without(set), plan);
+            }
+        }
+    }
+}
