@@ -67,13 +67,22 @@ struct Entrant<'a> {
 }
 
 impl<'a> Problem<'a> {
-    pub fn new(snapshot: &'a Snapshot, round: &'a Round) -> Self {
-        Self::settled(snapshot, round, &Settled::default())
+    /// Pods that are refused from the start take no part.
+    pub fn new(snapshot: &'a Snapshot, round: &'a Round, refused: &BTreeMap<PodKey, Refusal>) -> Self {
+        Self::build(snapshot, round, refused.clone(), &Settled::default())
     }
 
     /// A round some of whose pods have a place already, from which they may be moved later.
     pub fn settled(snapshot: &'a Snapshot, round: &'a Round, settled: &Settled<'_>) -> Self {
-        let mut refusals = BTreeMap::new();
+        Self::build(snapshot, round, BTreeMap::new(), settled)
+    }
+
+    fn build(
+        snapshot: &'a Snapshot,
+        round: &'a Round,
+        mut refusals: BTreeMap<PodKey, Refusal>,
+        settled: &Settled<'_>,
+    ) -> Self {
         let mut entrants = entrants(snapshot, round, &mut refusals);
         let devices = devices(snapshot, &mut entrants, &mut refusals);
         let unplaced = round.pods.iter().filter(|pod| !settled.pods.contains(pod));
@@ -176,7 +185,7 @@ impl<'a> Problem<'a> {
 
 /// The pods of the round that have a chance, the largest first; the others are refused right away.
 fn entrants<'a>(snapshot: &'a Snapshot, round: &Round, refusals: &mut BTreeMap<PodKey, Refusal>) -> Vec<Entrant<'a>> {
-    let keys: BTreeSet<&PodKey> = round.pods.iter().collect();
+    let keys: BTreeSet<&PodKey> = round.pods.iter().filter(|pod| !refusals.contains_key(pod)).collect();
     let mut entrants = Vec::with_capacity(keys.len());
     for key in keys {
         let Some(pod) = snapshot.pods.get(key) else {

@@ -1,11 +1,12 @@
 //! From a snapshot and a round to a plan.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::Snapshot;
+use model::{PodKey, Snapshot};
 use rustc_hash::FxHashMap;
 
 use crate::{
+    audit::guard,
     dra::Devices,
     finish::Finisher,
     greedy::Greedy,
@@ -31,18 +32,41 @@ use crate::{
 /// About linear in pods, machines and launches. What is asked of labels, taints and instance types is asked once per
 /// different set of them; a pod looks only at machines that may still have room for its like.
 pub fn solve(snapshot: &Snapshot, round: &Round) -> Plan {
-    let problem = Problem::new(snapshot, round);
-    let zones = zones::count(&problem);
+    let mut cut = BTreeMap::new();
+    let mut zones = None;
+    for _ in 0..ATTEMPTS {
+        let problem = Problem::new(snapshot, round, &cut);
+        let zones = zones.get_or_insert_with(|| zones::count(&problem));
+        let attempt = attempt(problem);
+        if attempt.cut.is_empty() {
+            return Plan {
+                zones: std::mem::take(zones),
+                ..attempt.plan
+            };
+        }
+        cut.extend(attempt.cut);
+    }
+    let Attempt { mut plan, cut: last } = attempt(Problem::new(snapshot, round, &cut));
+    plan.refusals.extend(last);
+    plan.zones = zones.unwrap_or_default();
+    guard(snapshot, plan).0
+}
+
+/// How often a round is begun anew because a launch came to nothing when its instance types were cut to the cheapest:
+/// others may have counted on its pods. Once is nearly always enough. After that the audit's guard takes out those who
+/// did, which may be more than necessary.
+const ATTEMPTS: usize = 4;
+
+/// A plan, and the pods whose launches came to nothing.
+struct Attempt {
+    plan: Plan,
+    cut: BTreeMap<PodKey, Refusal>,
+}
+
+fn attempt(problem: Problem<'_>) -> Attempt {
     let mut greedy = Greedy::new(problem);
     greedy.run();
     pack::improve(&mut greedy);
-    Plan {
-        zones,
-        ..plan_of(greedy)
-    }
-}
-
-fn plan_of(mut greedy: Greedy<'_>) -> Plan {
     let mut plan = Plan {
         refusals: std::mem::take(&mut greedy.problem.refusals),
         ..Plan::default()
@@ -50,6 +74,7 @@ fn plan_of(mut greedy: Greedy<'_>) -> Plan {
     refuse(&mut greedy, &mut plan);
     let opens = std::mem::take(&mut greedy.opens);
     let mut finisher = Finisher::default();
+    let mut cut = BTreeMap::new();
     for open in &opens {
         match finisher.finish(&mut greedy.problem, open) {
             Ok(launch) => plan.launches.push(launch),
@@ -59,7 +84,7 @@ fn plan_of(mut greedy: Greedy<'_>) -> Plan {
                     lacking,
                 };
                 let pods = open.pods.iter().map(|seat| &greedy.problem.members[seat.member].key);
-                plan.refusals.extend(pods.map(|pod| (pod.clone(), refusal.clone())));
+                cut.extend(pods.map(|pod| (pod.clone(), refusal.clone())));
             }
         }
     }
@@ -83,7 +108,7 @@ fn plan_of(mut greedy: Greedy<'_>) -> Plan {
         .as_ref()
         .map(Devices::results)
         .unwrap_or_default();
-    plan
+    Attempt { plan, cut }
 }
 
 /// Pods of one class are refused for one reason.

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use model::{CapacityType, Requirement, taint, vocabulary};
+use model::{CapacityType, LabelValue, Requirement, taint, vocabulary};
 
 use super::{Greedy, choose};
 use crate::{
     amounts,
     bits::Bits,
     dra::{Allocation, HostView, PodClaims},
+    market::Market,
     open::{Admission, Open, Rejection},
-    reservations::Held,
+    reservations::{Held, Reservations},
     round::MinValuesPolicy,
     rules::ports_clash,
     states::{Demand, State},
@@ -187,10 +188,21 @@ impl Greedy<'_> {
         if rows.is_empty() {
             return Err(rejected);
         }
-        let lowered = self.variety(trial, &rows).ok_or(rejected)?;
         let Some(reserves) = self.reserve(trial, state, &rows)? else {
             return self.unreserved(trial, state);
         };
+        let varied = if reserves.is_empty() {
+            self.variety(trial, &rows)
+        } else {
+            // A place in a reservation leaves the cloud nothing but what is reserved.
+            let reserved = self.reserved_rows(trial, state, &reserves).and(&rows);
+            let varied = self.variety(trial, &reserved);
+            if varied.is_none() && trial.open.held.is_empty() {
+                return self.unreserved(trial, state);
+            }
+            varied
+        };
+        let lowered = varied.ok_or(rejected)?;
         Ok(Admission {
             state,
             rows,
@@ -239,12 +251,12 @@ impl Greedy<'_> {
             return Ok(Some(Held::new()));
         }
         template.market.view(&self.problem.states, state);
-        let market = &template.market;
-        let suiting = market.seen(state).deals.iter().map(|deal| &market.deals[deal]);
-        let reserved =
-            suiting.filter(|deal| deal.offering.capacity_type == CapacityType::Reserved && rows.contains(deal.row));
         let reservations = &self.problem.reservations;
-        let ids: Held = reserved.filter_map(|deal| reservations.id_of(deal.offering)).collect();
+        let reserved = reserved_deals(&template.market, state, reservations);
+        let ids: Held = reserved
+            .filter(|(row, _)| rows.contains(*row))
+            .map(|(_, id)| id)
+            .collect();
         let wanted: Held = ids
             .iter()
             .filter(|id| reservations.has_place(id, &trial.open.held))
@@ -256,4 +268,24 @@ impl Greedy<'_> {
         }
         Ok((!gone).then_some(wanted))
     }
+
+    /// What can be bought from these reservations.
+    fn reserved_rows(&self, trial: &Trial<'_>, state: State, ids: &Held) -> Bits {
+        let market = &self.problem.templates[trial.open.template].market;
+        let reserved = reserved_deals(market, state, &self.problem.reservations);
+        reserved
+            .filter(|(_, id)| ids.contains(id))
+            .map(|(row, _)| row)
+            .collect()
+    }
+}
+
+/// Rows that reservations hold, each with the reservation. The state has been looked at before.
+fn reserved_deals<'m>(
+    market: &'m Market<'_>,
+    state: State,
+    reservations: &'m Reservations<'_>,
+) -> impl Iterator<Item = (usize, LabelValue)> {
+    let suiting = market.seen(state).deals.iter().map(|deal| &market.deals[deal]);
+    suiting.filter_map(|deal| Some((deal.row, reservations.id_of(deal.offering)?)))
 }

@@ -388,3 +388,24 @@ fn a_launch_lists_no_more_types_than_it_may() {
         .collect();
     assert_eq!(names, ["small", "medium"]);
 }
+
+/// A launch that comes to nothing when its list is cut takes its pods along, and nobody counts on them any more.
+#[test]
+fn pods_do_not_follow_others_onto_a_launch_that_comes_to_nothing() {
+    let narrow = Options {
+        max_instance_types: 1,
+        ..Options::default()
+    };
+    let plan = planned(
+        &with_sizes(
+            "pool picky where=type:Exists::2 label:pool-of=picky
+             pool plain
+             pod db cpu=1 label:app=db select=pool:In:picky
+             pod web cpu=500m label:app=web near=zone:app=db select=pool:In:plain
+             pod other cpu=250m select=pool:In:plain",
+        ),
+        narrow,
+    );
+    let refused: Vec<&str> = plan.refusals.keys().map(|pod| &*pod.name).collect();
+    assert_eq!((refused, plan.launches.len()), (vec!["db", "web"], 1), "{plan}");
+}

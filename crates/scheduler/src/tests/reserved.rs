@@ -2,8 +2,8 @@
 
 use model::CapacityType;
 
-use super::{plan_of, story::Story};
-use crate::{Options, Plan, situation::RESERVATION};
+use super::{plan_of, planned, story::Story};
+use crate::{MinValuesPolicy, Options, Plan, situation::RESERVATION};
 
 /// The reservations that the launches of a plan may use.
 fn held(plan: &Plan) -> Vec<String> {
@@ -179,4 +179,49 @@ fn a_reservation_is_worth_what_its_smallest_offering_says() {
          pod web cpu=2",
     );
     assert_eq!(held(&empty).len(), 0, "{empty}");
+}
+
+/// A place in a reservation leaves the cloud no choice but what is reserved. A pool that insists on a choice does without.
+#[test]
+fn a_reservation_without_the_variety_that_the_pool_demands_is_left_alone() {
+    let situation = "type small cpu=2 memory=4Gi price=0.1 reserve=r1/a/2
+         type medium cpu=4 memory=8Gi price=0.2
+         pool general where=type:Exists::2
+         pod web cpu=1 label:app=web spread=zone:1:app=web count=4";
+    let strict = plan_of(situation);
+    assert_eq!((held(&strict).len(), strict.refusals.len()), (0, 0), "{strict}");
+    let lenient = planned(
+        situation,
+        Options {
+            min_values_policy: MinValuesPolicy::BestEffort,
+            ..Options::default()
+        },
+    );
+    assert!(!held(&lenient).is_empty(), "{lenient}");
+    let reserved = lenient
+        .launches
+        .iter()
+        .filter(|launch| launch.choice.capacity_type == CapacityType::Reserved);
+    for launch in reserved {
+        let kinds = launch.requirements.requirement(model::vocabulary::INSTANCE_TYPE);
+        let least = kinds.and_then(|kinds| kinds.min_values);
+        assert_eq!((launch.min_values_relaxed, least), (true, Some(1)), "{lenient}");
+    }
+}
+
+/// A machine in a reservation that would have to leave it for want of variety takes no further pod.
+#[test]
+fn a_place_in_a_reservation_is_kept_with_the_variety_that_it_has() {
+    let plan = plan_of(
+        "type small cpu=2 memory=4Gi price=0.1 reserve=r1/a/1
+         type medium cpu=4 memory=8Gi price=0.2 reserve=r1/a/1
+         pool general where=type:Exists::2
+         pod web cpu=1500m count=2",
+    );
+    assert_eq!(held(&plan), ["r1"], "{plan}");
+    let reserved = plan
+        .launches
+        .iter()
+        .find(|launch| launch.choice.capacity_type == CapacityType::Reserved);
+    assert_eq!(reserved.map(|launch| launch.instance_types.len()), Some(2), "{plan}");
 }
