@@ -11,7 +11,10 @@
 
 mod duals;
 mod fill;
+mod filling;
 mod items;
+mod shelves;
+mod worth;
 
 use crate::{bits::Bits, greedy::Greedy, open::Open, reservations::Held, template::Template};
 

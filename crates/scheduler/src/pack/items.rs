@@ -7,7 +7,7 @@ use crate::{
     amounts::{self, Amounts},
     greedy::Greedy,
     open::{Open, Seat},
-    states::Demand,
+    states::{Demand, State},
     topology::{Axis, GroupId, Rule},
 };
 
@@ -44,18 +44,20 @@ impl Items {
             template,
             numbers: FxHashMap::default(),
             items: Vec::new(),
+            known: FxHashMap::default(),
             demands: FxHashMap::default(),
         };
         for (number, open) in opens.iter().enumerate() {
             let (together, alone): (Vec<Seat>, Vec<Seat>) =
                 open.pods.iter().partition(|seat| sorter.is_attached(**seat));
             for seat in alone {
-                let kind = sorter.kind(open, seat, None);
-                sorter.add(kind, vec![seat]);
+                let item = sorter.item(open, seat);
+                sorter.items[item].units.push(vec![seat]);
             }
             if !together.is_empty() {
                 let kind = sorter.bundle(open, &together, number);
-                sorter.add(kind, together);
+                let item = sorter.number(kind);
+                sorter.items[item].units.push(together);
             }
         }
         Self(sorter.items)
@@ -67,20 +69,40 @@ struct Sorter<'g, 'a> {
     template: usize,
     numbers: FxHashMap<Kind, usize>,
     items: Vec<Item>,
-    /// Demands of pods together with the state of the machine that they were on.
-    demands: FxHashMap<(usize, usize, usize, crate::states::State), Demand>,
+    /// Items and demands of pods together with the state of the machine that they were on.
+    known: FxHashMap<Origin, usize>,
+    demands: FxHashMap<Origin, Demand>,
 }
 
+/// The class of a pod, its wishes, the place of its volumes, and the state of the machine that it was on.
+type Origin = (usize, usize, usize, State);
+
 impl Sorter<'_, '_> {
-    fn add(&mut self, kind: Kind, unit: Vec<Seat>) {
-        let number = *self.numbers.entry(kind).or_insert_with_key(|kind| {
+    fn number(&mut self, kind: Kind) -> usize {
+        *self.numbers.entry(kind).or_insert_with_key(|kind| {
             self.items.push(Item {
                 kind: kind.clone(),
                 units: Vec::new(),
             });
             self.items.len() - 1
-        });
-        self.items[number].units.push(unit);
+        })
+    }
+
+    /// The item of a pod that stands alone.
+    fn item(&mut self, open: &Open, seat: Seat) -> usize {
+        let origin = self.origin(open, seat);
+        if let Some(known) = self.known.get(&origin) {
+            return *known;
+        }
+        let kind = self.kind(open, seat, None);
+        let number = self.number(kind);
+        self.known.insert(origin, number);
+        number
+    }
+
+    fn origin(&self, open: &Open, seat: Seat) -> Origin {
+        let class = self.greedy.problem.members[seat.member].class;
+        (class, seat.variant, seat.volume, open.state)
     }
 
     /// Whether an affinity over hosts has put the pod where it is, or may have put others beside it.
@@ -145,13 +167,12 @@ impl Sorter<'_, '_> {
 
     /// The pod's own demand, the place of its volumes, and the domains of its machine that rules counted it in.
     fn demand(&mut self, open: &Open, seat: Seat) -> Demand {
-        let problem = &mut self.greedy.problem;
-        let number = problem.members[seat.member].class;
-        let key = (number, seat.variant, seat.volume, open.state);
-        if let Some(known) = self.demands.get(&key) {
+        let origin = self.origin(open, seat);
+        if let Some(known) = self.demands.get(&origin) {
             return *known;
         }
-        let class = &problem.classes.all[number];
+        let problem = &mut self.greedy.problem;
+        let class = &problem.classes.all[origin.0];
         let variant = &class.variants[seat.variant];
         let needs = &problem.classes.cores[variant.core].needs;
         let mut all = problem.states.of_demand(needs.demand).clone();
@@ -168,7 +189,7 @@ impl Sorter<'_, '_> {
             }
         }
         let demand = problem.states.demand(all);
-        self.demands.insert(key, demand);
+        self.demands.insert(origin, demand);
         demand
     }
 }
