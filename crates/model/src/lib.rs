@@ -29,6 +29,7 @@ pub mod snapshot;
 pub mod taint;
 pub mod vocabulary;
 pub mod volume;
+pub mod workload;
 
 pub use ids::{
     ClaimName, InstanceTypeName, LabelKey, LabelValue, NodeKey, NodeName, PodKey, PodUid, PoolName, ProviderId, Zone,

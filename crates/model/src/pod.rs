@@ -13,6 +13,7 @@ use crate::{
     requirement::Requirement,
     resources::Resources,
     taint::{Taint, Toleration},
+    workload::ControllerKey,
 };
 
 /// Where a pod is in its life.
@@ -212,6 +213,8 @@ pub struct Pod {
     pub uid: PodUid,
     pub shape: Arc<PodShape>,
     pub owner: PodOwner,
+    /// The controller that made it, if it is of a kind with a selector.
+    pub controller: Option<ControllerKey>,
     pub phase: PodPhase,
     pub ready: bool,
     pub node: Option<NodeName>,

@@ -88,6 +88,7 @@ pub fn pod(name: &str) -> Pod {
         uid: name.into(),
         shape: Arc::new(pod_shape()),
         owner: PodOwner::Other,
+        controller: None,
         phase: PodPhase::Pending,
         ready: false,
         node: None,

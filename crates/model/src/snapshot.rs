@@ -18,6 +18,7 @@ use crate::{
     pool::Pool,
     resources::Resources,
     volume::{StorageClass, Volume, VolumeClaim},
+    workload::{Controlled, ControllerKey, Service},
 };
 
 /// A workload that puts one pod on every node it fits.
@@ -87,6 +88,9 @@ pub struct Snapshot {
     pub resource_claims: OrdMap<PodKey, Arc<ResourceClaim>>,
     pub resource_slices: OrdMap<Arc<str>, Arc<ResourceSlice>>,
     pub device_classes: OrdMap<Arc<str>, Arc<DeviceClass>>,
+    /// Services and controllers are only known where the operator has default spreads.
+    pub services: OrdMap<PodKey, Arc<Service>>,
+    pub controllers: OrdMap<ControllerKey, Arc<Controlled>>,
     pub room: Room,
     bound: OrdMap<NodeName, OrdSet<PodKey>>,
     by_node_name: OrdMap<NodeName, NodeKey>,
@@ -242,6 +246,19 @@ impl Snapshot {
             (Some(_), Some(_)) => true,
             (Some(budget), None) => budget.fully_blocking && (pod.ready || !budget.unhealthy_always_allowed),
         }
+    }
+
+    /// The services of a namespace, in the order of their names.
+    pub fn services_in(&self, namespace: &Arc<str>) -> impl Iterator<Item = &Arc<Service>> {
+        let from = PodKey {
+            namespace: namespace.clone(),
+            name: "".into(),
+        };
+        let namespace = namespace.clone();
+        self.services
+            .range(from..)
+            .map(|(_, service)| service)
+            .take_while(move |service| service.key.namespace == namespace)
     }
 
     /// The class of claims that name none: the newest of those that are marked for it, by name where two are as new.

@@ -13,8 +13,10 @@ use controllers::{
     outbox::Outbox, static_capacity::Slots, writer::Writer,
 };
 use k8s_openapi::api::{
-    apps::v1::DaemonSet,
-    core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate},
+    apps::v1::{DaemonSet, ReplicaSet, StatefulSet},
+    core::v1::{
+        Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, Service,
+    },
     policy::v1::PodDisruptionBudget,
     resource::v1::{DeviceClass, ResourceClaim, ResourceSlice},
     storage::v1::{CSINode, StorageClass, VolumeAttachment},
@@ -30,6 +32,7 @@ use serde::de::DeserializeOwned;
 use state::{Feed, FeedPace, Index, Indexed, Served};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::info;
 
 use crate::settings::Settings;
 
@@ -99,6 +102,14 @@ impl Engine {
             self.feed::<ResourceSlice>(&index, &mut tasks);
             self.feed::<DeviceClass>(&index, &mut tasks);
         }
+        // Whom default spreads count is deduced from these; nobody else asks for them.
+        if !self.settings.scheduler_config.default_spreads.is_empty() {
+            info!(constraints = %self.settings.scheduler_config, "default topology spread constraints");
+            self.feed::<Service>(&index, &mut tasks);
+            self.feed::<ReplicaSet>(&index, &mut tasks);
+            self.feed::<StatefulSet>(&index, &mut tasks);
+            self.feed::<ReplicationController>(&index, &mut tasks);
+        }
         self.feed::<PersistentVolume>(&index, &mut tasks);
         self.feed::<StorageClass>(&index, &mut tasks);
         self.feed::<CSINode>(&index, &mut tasks);
@@ -162,6 +173,7 @@ fn knobs(settings: &Settings) -> Knobs {
             node_surcharge: settings.node_surcharge,
             ignore_dra: settings.ignore_dra_requests,
             reserved_capacity: settings.feature_gates.reserved_capacity,
+            default_spreads: settings.scheduler_config.default_spreads.clone(),
             ..Options::default()
         },
         observe_cluster: settings.observe_cluster_state,

@@ -1,9 +1,9 @@
 //! What a solver is asked to do.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use jiff::Timestamp;
-use model::PodKey;
+use model::{PodKey, pod::TopologySpread};
 
 /// Whether preferences of pods are tried to be met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +74,9 @@ pub struct Options {
     /// in the end; provisioning waits for the next round instead.
     pub reserved_fallback: bool,
     pub node_surcharge: Surcharge,
+    /// For pods without spreads of their own. Whom they count is deduced from services and controllers, so they carry no
+    /// selector here.
+    pub default_spreads: Arc<[TopologySpread]>,
     /// Machines that are still under `consolidateAfter` take no pods that leave another machine by choice.
     pub enforce_consolidate_after: bool,
 }
@@ -88,6 +91,7 @@ impl Default for Options {
             reserved_capacity: true,
             reserved_fallback: false,
             node_surcharge: Surcharge::default(),
+            default_spreads: Arc::default(),
             enforce_consolidate_after: false,
         }
     }

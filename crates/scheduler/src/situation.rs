@@ -14,6 +14,8 @@
 //! class  fast  driver=ebs at=zone:In:a at=zone:In:b immediate default
 //! volume v1    driver=ebs at=zone:In:a local gone
 //! pvc    data  class=fast volume=v1 unconfirmed gone lost
+//! service web  label:app=web unselective
+//! owner ReplicaSet/web label:app=web where=tier:Exists     pods name it by owner=ReplicaSet/web
 //! ```
 //!
 //! Keys may be written short: `zone`, `arch`, `os`, `type`, `capacity`, `pool`, `host`. Every pool is offered every type
@@ -23,6 +25,7 @@ mod catalogs;
 mod machines;
 mod pods;
 mod storage;
+mod workloads;
 
 use std::sync::Arc;
 
@@ -80,6 +83,8 @@ pub(crate) fn extend(snapshot: &mut Snapshot, text: &str) -> Vec<PodKey> {
         "class",
         "volume",
         "pvc",
+        "service",
+        "owner",
     ];
     for line in &lines {
         assert!(known.contains(&line.kind), "{} is not a kind of line", line.kind);
@@ -118,6 +123,7 @@ pub(crate) fn extend(snapshot: &mut Snapshot, text: &str) -> Vec<PodKey> {
     }
     for line in &lines {
         storage::read(line, snapshot);
+        workloads::read(line, snapshot);
     }
     for line in of("node").into_iter().chain(of("claim")) {
         snapshot.put_node(Arc::new(machines::machine(line, snapshot)));

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     audit::guard,
+    defaults::with_default_spreads,
     dra::Devices,
     finish::Finisher,
     greedy::Greedy,
@@ -32,6 +33,7 @@ use crate::{
 /// About linear in pods, machines and launches. What is asked of labels, taints and instance types is asked once per
 /// different set of them; a pod looks only at machines that may still have room for its like.
 pub fn solve(snapshot: &Snapshot, round: &Round) -> Plan {
+    let snapshot = &*with_default_spreads(snapshot, round);
     let mut cut = BTreeMap::new();
     let mut zones = None;
     for _ in 0..ATTEMPTS {

@@ -3,6 +3,7 @@
 mod absurd;
 mod affinity;
 mod audits;
+mod default_spreads;
 mod existing;
 mod instance_types;
 mod limits;

@@ -36,6 +36,7 @@ use crate::{
     notes::Notes,
     shapes::Shapes,
     table::{Entry, Identity},
+    workloads::WorkloadTables,
 };
 
 /// Changes of an index, in order.
@@ -51,6 +52,7 @@ pub struct Core {
     pub(crate) budgets: Table<DisruptionBudget>,
     pub(crate) namespaces: Table<Labels>,
     pub(crate) devices: DeviceTables,
+    pub(crate) workloads: WorkloadTables,
     pub(crate) volume_claims: Table<VolumeClaim>,
     pub(crate) volumes: Table<Volume>,
     pub(crate) storage_classes: Table<StorageClass>,
@@ -189,6 +191,7 @@ impl Index {
                 budgets: Table::default(),
                 namespaces: Table::default(),
                 devices: DeviceTables::default(),
+                workloads: WorkloadTables::default(),
                 volume_claims: Table::default(),
                 volumes: Table::default(),
                 storage_classes: Table::default(),

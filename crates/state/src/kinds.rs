@@ -46,6 +46,10 @@ pub enum Kind {
     CapacityBuffer,
     PodTemplate,
     NodeOverlay,
+    Service,
+    ReplicaSet,
+    StatefulSet,
+    ReplicationController,
 }
 
 /// A kind that the index takes in.

@@ -17,7 +17,8 @@
 //! - [`Feed`]: lists and watches one kind into an index, for as long as it is polled.
 //! - [`table`] and [`ledger`]: which version of an object counts.
 //! - [`machines`]: how claims and nodes become machines.
-//! - [`kinds`], [`storage`], [`devices`] and [`optional`]: what is kept of each kind, and what follows from a change of it.
+//! - [`kinds`], [`storage`], [`devices`], [`workloads`] and [`optional`]: what is kept of each kind, and what follows from a
+//!   change of it.
 
 mod daemons;
 mod devices;
@@ -36,6 +37,7 @@ mod shapes;
 mod storage;
 mod table;
 mod view;
+mod workloads;
 
 pub use event::{Change, Event};
 pub use feed::{Feed, FeedPace};

@@ -48,7 +48,9 @@ pub use requests::pod_limits;
 pub use requirement::to_requirements;
 pub use shape::pod_shape;
 pub use volume::{attach_limits, storage_class, volume, volume_claim};
-pub use workload::{daemon, daemon_like, disruption_budget};
+pub use workload::{
+    daemon, daemon_like, disruption_budget, replica_set, replication_controller, service, stateful_set,
+};
 
 use crate::field_error::FieldError;
 

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Pod as Written, PodCondition, PodSpec};
 use model::Pod;
 use model::ids::PodKey;
 use model::pod::{DoNotDisrupt, PodOwner, PodPhase};
+use model::workload::{ControllerKey, ControllerKind};
 
 use super::{Parsed, fields, pod_claims, pod_shape};
 use crate::duration;
@@ -44,6 +45,7 @@ pub fn pod(written: &Written) -> Parsed<Pod> {
         uid: fields::uid(meta).into(),
         shape: Arc::new(shape.value),
         owner,
+        controller: controller(namespace, written),
         phase: phase(status.and_then(|status| status.phase.as_deref())),
         ready: condition(written, "Ready").is_some_and(|condition| condition.status == "True"),
         node: node.map(Into::into),
@@ -100,6 +102,22 @@ fn owner(pod: &Written) -> PodOwner {
     } else {
         PodOwner::Other
     }
+}
+
+/// The owner that is marked as the controller, where its selector tells which pods belong together.
+fn controller(namespace: &str, pod: &Written) -> Option<ControllerKey> {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    let kind = match (owner.api_version.as_str(), owner.kind.as_str()) {
+        ("v1", "ReplicationController") => ControllerKind::ReplicationController,
+        ("apps/v1", "ReplicaSet") => ControllerKind::ReplicaSet,
+        ("apps/v1", "StatefulSet") => ControllerKind::StatefulSet,
+        _ => return None,
+    };
+    Some(ControllerKey {
+        kind,
+        key: PodKey::new(namespace, &owner.name),
+    })
 }
 
 fn do_not_disrupt(text: &str) -> DoNotDisrupt {

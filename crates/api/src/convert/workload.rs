@@ -1,13 +1,15 @@
-//! Daemons and disruption budgets.
+//! Daemons, disruption budgets, and who stands for a group of pods.
 
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use k8s_openapi::api::apps::v1::{DaemonSet, ReplicaSet, StatefulSet};
+use k8s_openapi::api::core::v1::{self as core, Container, Pod, PodSpec, ReplicationController};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use model::ids::PodKey;
 use model::snapshot::{Daemon, DisruptionBudget};
+use model::workload::{Controlled, Service};
 
 use super::selector::selector;
 use super::{Parsed, fields, pod_shape};
@@ -95,5 +97,37 @@ pub fn disruption_budget(written: &PodDisruptionBudget) -> Parsed<DisruptionBudg
         fully_blocking: nothing_may_go || all_must_stay,
         unhealthy_always_allowed: spec.unhealthy_pod_eviction_policy.as_deref() == Some("AlwaysAllow"),
     };
+    Parsed { value, errors }
+}
+
+/// The pods that a service leads to.
+pub fn service(written: &core::Service) -> Service {
+    let meta = &written.metadata;
+    let selector = written.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    Service {
+        key: PodKey::new(meta.namespace.as_deref().unwrap_or_default(), fields::name(meta)),
+        selector: selector.map(|selector| fields::labels(Some(selector))),
+    }
+}
+
+/// The pods of a ReplicaSet.
+pub fn replica_set(written: &ReplicaSet) -> Parsed<Controlled> {
+    controlled(&written.spec.selector)
+}
+
+/// The pods of a StatefulSet.
+pub fn stateful_set(written: &StatefulSet) -> Parsed<Controlled> {
+    controlled(&written.spec.selector)
+}
+
+/// The pods of a ReplicationController.
+pub fn replication_controller(written: &ReplicationController) -> Controlled {
+    let selector = written.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    Controlled::Labels(fields::labels(selector))
+}
+
+fn controlled(written: &LabelSelector) -> Parsed<Controlled> {
+    let mut errors = Vec::new();
+    let value = Controlled::Selector(selector("spec.selector", Some(written), &mut errors));
     Parsed { value, errors }
 }

@@ -12,6 +12,7 @@ mod requirement;
 
 pub use ec2_node_class::restricted_tags;
 pub use kubelet::kubelet;
+pub use names::qualified_name;
 pub use node_overlay::node_overlay;
 pub use node_pool::node_pool;
 pub use requirement::{Demand, requirement};

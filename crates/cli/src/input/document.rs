@@ -103,8 +103,10 @@ impl Document<'_> {
     pub fn default_namespace(&mut self, namespace: &str) {
         let namespaced = matches!(
             self.gk(),
-            ("", "Pod" | "PersistentVolumeClaim")
-                | ("apps", "DaemonSet")
+            (
+                "",
+                "Pod" | "PersistentVolumeClaim" | "Service" | "ReplicationController"
+            ) | ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet")
                 | ("policy", "PodDisruptionBudget")
                 | ("resource.k8s.io", "ResourceClaim")
         );

@@ -13,6 +13,7 @@ use model::Vocabulary;
 use serde::de::DeserializeOwned;
 
 use super::{
+    Wanted,
     load::{Cluster, Loading},
     objects::Objects,
 };
@@ -21,7 +22,12 @@ use crate::exit::Failure;
 /// Large enough to be few requests, small enough for any proxy on the way.
 const PAGE: u32 = 500;
 
-pub fn read(kubeconfig: Option<&str>, context: Option<&str>, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
+pub fn read(
+    kubeconfig: Option<&str>,
+    context: Option<&str>,
+    wanted: Wanted,
+    vocabulary: Arc<Vocabulary>,
+) -> Result<Cluster, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -32,7 +38,7 @@ pub fn read(kubeconfig: Option<&str>, context: Option<&str>, vocabulary: Arc<Voc
             .await
             .context("no cluster: the kubeconfig cannot be used; hint: -f FILE reads objects from files")
             .map_err(Failure::Input)?;
-        list_all(client, vocabulary)
+        list_all(client, wanted, vocabulary)
             .await
             .context("the cluster cannot be listed")
             .map_err(Failure::Unreachable)
@@ -54,8 +60,8 @@ async fn client(kubeconfig: Option<&str>, context: Option<&str>) -> anyhow::Resu
     Ok(Client::try_from(config)?)
 }
 
-async fn list_all(client: Client, vocabulary: Arc<Vocabulary>) -> anyhow::Result<Cluster> {
-    let objects = Objects {
+async fn list_all(client: Client, wanted: Wanted, vocabulary: Arc<Vocabulary>) -> anyhow::Result<Cluster> {
+    let mut objects = Objects {
         namespaces: list(&client).await?,
         nodes: list(&client).await?,
         claims: list(&client).await?,
@@ -63,7 +69,6 @@ async fn list_all(client: Client, vocabulary: Arc<Vocabulary>) -> anyhow::Result
         overlays: list(&client).await?,
         daemon_sets: list(&client).await?,
         budgets: list(&client).await?,
-        priority_classes: Vec::new(),
         volumes: list(&client).await?,
         volume_claims: list(&client).await?,
         storage_classes: list(&client).await?,
@@ -72,8 +77,14 @@ async fn list_all(client: Client, vocabulary: Arc<Vocabulary>) -> anyhow::Result
         resource_claims: list(&client).await?,
         resource_slices: list(&client).await?,
         device_classes: list(&client).await?,
-        others: Vec::new(),
+        ..Objects::default()
     };
+    if wanted == Wanted::WithSelectors {
+        objects.services = list(&client).await?;
+        objects.replica_sets = list(&client).await?;
+        objects.stateful_sets = list(&client).await?;
+        objects.replication_controllers = list(&client).await?;
+    }
     let mut loading = Loading::new(objects, "default", vocabulary);
     pages::<Pod>(&client, |pod| loading.pod(pod)).await?;
     let unread = loading.unread();

@@ -99,6 +99,10 @@ fn is(document: &Document<'_>, kind: Kind, key: &PodKey) -> bool {
         Kind::ResourceClaim => ("ResourceClaim", true),
         Kind::ResourceSlice => ("ResourceSlice", false),
         Kind::DeviceClass => ("DeviceClass", false),
+        Kind::Service => ("Service", true),
+        Kind::ReplicaSet => ("ReplicaSet", true),
+        Kind::StatefulSet => ("StatefulSet", true),
+        Kind::ReplicationController => ("ReplicationController", true),
         Kind::NodeClass => return false,
     };
     document.kind == word
@@ -205,6 +209,10 @@ impl Loading {
         loading.namespaced(objects.budgets);
         loading.namespaced(objects.volume_claims);
         loading.namespaced(objects.resource_claims);
+        loading.namespaced(objects.services);
+        loading.namespaced(objects.replica_sets);
+        loading.namespaced(objects.stateful_sets);
+        loading.namespaced(objects.replication_controllers);
         loading
     }
 

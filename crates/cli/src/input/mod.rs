@@ -16,6 +16,7 @@ use clap::Args;
 use model::{Snapshot, Vocabulary};
 use provider_sim::Catalog;
 
+use self::{document::File, place::BadInput};
 use crate::exit::Failure;
 
 pub use load::Cluster;
@@ -38,33 +39,56 @@ pub struct Source {
     context: Option<String>,
 }
 
+/// How much of a live cluster is read. Files are read as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Usual,
+    /// Services and controllers as well, which are many and matter to default spreads alone.
+    WithSelectors,
+}
+
 impl Source {
     /// Reads everything that decisions depend on.
-    pub fn read(&self, catalog: &Catalog) -> Result<Cluster, Failure> {
+    pub fn read(&self, catalog: &Catalog, wanted: Wanted) -> Result<Cluster, Failure> {
         let vocabulary = Arc::new(catalog.vocabulary());
         let mut cluster = if self.filename.is_empty() {
-            live::read(self.kubeconfig.as_deref(), self.context.as_deref(), vocabulary)?
+            live::read(self.kubeconfig.as_deref(), self.context.as_deref(), wanted, vocabulary)?
         } else {
             self.read_files(vocabulary)?
         };
-        let pools: Vec<_> = cluster.snapshot.pools.keys().cloned().collect();
-        for pool in pools {
-            let shapes = catalog.shapes(&pool);
-            cluster.snapshot.catalogs.insert(pool, shapes);
-        }
+        offer(&mut cluster, catalog);
         Ok(cluster)
     }
 
     fn read_files(&self, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
         let files = document::files(&self.filename)?;
-        let mut documents = Vec::new();
-        for file in &files {
-            documents.extend(document::documents(file).map_err(|bad| Failure::Input(bad.into()))?);
-        }
-        for document in &mut documents {
-            document.default_namespace(&self.namespace);
-        }
-        load::files(&documents, &self.namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
+        cluster_of_files(&files, &self.namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
+    }
+}
+
+fn cluster_of_files(files: &[File], namespace: &str, vocabulary: Arc<Vocabulary>) -> Result<Cluster, BadInput> {
+    let mut documents = Vec::new();
+    for file in files {
+        documents.extend(document::documents(file)?);
+    }
+    for document in &mut documents {
+        document.default_namespace(namespace);
+    }
+    load::files(&documents, namespace, vocabulary)
+}
+
+/// As if the text had been read from a file.
+#[cfg(test)]
+pub fn cluster_of_text(text: &str, vocabulary: Arc<Vocabulary>) -> Result<Cluster, BadInput> {
+    cluster_of_files(&[File::new("objects", text.to_owned())], "default", vocabulary)
+}
+
+/// Lets every pool of the cluster buy from a catalog.
+pub fn offer(cluster: &mut Cluster, catalog: &Catalog) {
+    let pools: Vec<_> = cluster.snapshot.pools.keys().cloned().collect();
+    for pool in pools {
+        let shapes = catalog.shapes(&pool);
+        cluster.snapshot.catalogs.insert(pool, shapes);
     }
 }
 

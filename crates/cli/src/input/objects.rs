@@ -8,8 +8,8 @@ use api::{
 };
 use k8s_openapi::{
     api::{
-        apps::v1::DaemonSet,
-        core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim},
+        apps::v1::{DaemonSet, ReplicaSet, StatefulSet},
+        core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service},
         policy::v1::PodDisruptionBudget,
         resource::v1::{DeviceClass, ResourceClaim, ResourceSlice},
         scheduling::v1::PriorityClass,
@@ -40,6 +40,10 @@ pub struct Objects {
     pub resource_claims: Vec<ResourceClaim>,
     pub resource_slices: Vec<ResourceSlice>,
     pub device_classes: Vec<DeviceClass>,
+    pub services: Vec<Service>,
+    pub replica_sets: Vec<ReplicaSet>,
+    pub stateful_sets: Vec<StatefulSet>,
+    pub replication_controllers: Vec<ReplicationController>,
     /// Objects of kinds that are not known here; node classes are among them.
     pub others: Vec<Other>,
 }
@@ -72,10 +76,12 @@ impl Objects {
             ("resource.k8s.io", "ResourceClaim") => self.resource_claims.push(document.decode()?),
             ("resource.k8s.io", "ResourceSlice") => self.resource_slices.push(document.decode()?),
             ("resource.k8s.io", "DeviceClass") => self.device_classes.push(document.decode()?),
+            ("", "Service") => self.services.push(document.decode()?),
+            ("apps", "ReplicaSet") => self.replica_sets.push(document.decode()?),
+            ("apps", "StatefulSet") => self.stateful_sets.push(document.decode()?),
+            ("", "ReplicationController") => self.replication_controllers.push(document.decode()?),
             // Pods name their owners and the claims made for them, and nothing else about these matters.
-            ("apps", "ReplicaSet" | "Deployment" | "StatefulSet")
-            | ("batch", "Job")
-            | ("resource.k8s.io", "ResourceClaimTemplate") => {}
+            ("apps", "Deployment") | ("batch", "Job") | ("resource.k8s.io", "ResourceClaimTemplate") => {}
             (group, kind) => self.others.push(Other {
                 group: group.to_owned(),
                 kind: kind.to_owned(),

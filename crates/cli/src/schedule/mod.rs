@@ -3,6 +3,8 @@
 //! `round` is which pods need a place, `report` what is printed for programs, `table` what is printed for people. What is
 //! decided comes from [`scheduler::solve`], which the controller calls as well.
 
+#[cfg(test)]
+mod fuzz;
 mod report;
 mod round;
 mod table;
@@ -14,12 +16,12 @@ use clap::{Args, ValueEnum};
 use clock::{Clock as _, SystemClock};
 use jiff::Timestamp;
 use model::overlay;
-use operator::settings::FeatureGates;
+use operator::settings::{FeatureGates, SchedulerConfig};
 use scheduler::{MinValuesPolicy, Options, PreferencePolicy, Surcharge, solve};
 
 use crate::{
     exit::Failure,
-    input::{self, Cluster, Selector},
+    input::{self, Cluster, Selector, Wanted},
     instance_types, output,
 };
 use report::Report;
@@ -70,6 +72,9 @@ struct Settings {
     /// Dollars per hour that a node costs beside its price; more makes fewer and larger nodes.
     #[arg(long, value_name = "DOLLARS", default_value_t)]
     node_surcharge: Surcharge,
+    /// Spreads for pods that have none, as YAML or JSON.
+    #[arg(long, value_name = "DOCUMENT", default_value = "", hide_default_value = true)]
+    scheduler_config: SchedulerConfig,
     /// Leave pods with resource claims alone.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     ignore_dra_requests: bool,
@@ -100,7 +105,12 @@ enum MinValues {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let catalog = arguments.instance_types.load()?;
-    let mut cluster = arguments.source.read(&catalog)?;
+    let wanted = if arguments.settings.scheduler_config.default_spreads.is_empty() {
+        Wanted::Usual
+    } else {
+        Wanted::WithSelectors
+    };
+    let mut cluster = arguments.source.read(&catalog, wanted)?;
     if arguments.settings.feature_gates.node_overlay {
         apply_overlays(&mut cluster);
     }
@@ -158,6 +168,7 @@ impl Arguments {
             // The question what would come in the place of nodes is a simulation, even if there are none.
             reserved_fallback: self.without.is_some(),
             enforce_consolidate_after: self.enforce_consolidate_after,
+            default_spreads: settings.scheduler_config.default_spreads.clone(),
             ..Options::default()
         }
     }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod cluster;
+mod live;
 mod plans;
 mod rounds;
 

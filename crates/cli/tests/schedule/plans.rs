@@ -16,6 +16,7 @@ fn situation() -> String {
         POOL,
         &node("n1"),
         &only_here,
+        &pod("small", "1"),
         &pod("web-1", "3"),
         &pod("web-2", "3"),
         &picky("arm-1"),

@@ -230,3 +230,30 @@ fn pools_can_see_catalogs_of_their_own() {
     let plan = input.plan();
     assert_eq!(plan["newNodes"][0]["nodePool"], "other");
 }
+
+/// Pods of a service, and pods of a controller, are spread where the setting says so.
+#[test]
+fn default_spreads_are_deduced_from_the_objects_in_the_files() {
+    let owner = "ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: api, uid: o, controller: true}]";
+    let owned = |name: &str| pod(name, "100m").replace("labels:", &format!("{owner}, labels:"));
+    let objects = all(&[
+        CLASS,
+        POOL,
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}}",
+        "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: api}\nspec: {selector: {matchLabels: {app: api}}}",
+        &pod("web-1", "100m"),
+        &pod("web-2", "100m"),
+        &owned("api-1"),
+        &owned("api-2"),
+    ]);
+    let nodes = |input: Input| input.plan()["newNodes"].as_array().map(Vec::len);
+    assert_eq!(nodes(Input::new(&objects)), Some(1));
+    let spread = "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, \
+                  whenUnsatisfiable: DoNotSchedule}]}";
+    assert_eq!(
+        nodes(Input::new(&objects).with(&["--scheduler-config", spread])),
+        Some(2)
+    );
+    let output = Input::new(&objects).with(&["--scheduler-config", "profiles: []"]).run();
+    assert_eq!(output.status.code(), Some(2));
+}

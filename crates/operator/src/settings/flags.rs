@@ -76,6 +76,9 @@ pub struct Flags {
     /// Leave resource claims of pods out of account. [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub ignore_dra_requests: Option<String>,
+    /// Spreads for pods that have none, as YAML or JSON. [default: none]
+    #[arg(long, value_name = "DOCUMENT")]
+    pub scheduler_config: Option<String>,
     /// Optional features, as Name=true,Name=false.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Option<String>,

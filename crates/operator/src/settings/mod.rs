@@ -7,6 +7,7 @@
 mod flags;
 mod gates;
 mod retired;
+mod scheduler_config;
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -18,6 +19,7 @@ use scheduler::{MinValuesPolicy, PreferencePolicy, Surcharge};
 pub use flags::Flags;
 pub use gates::FeatureGates;
 pub use retired::warnings as retired_variables;
+pub use scheduler_config::{InvalidSchedulerConfig, SchedulerConfig};
 
 /// How much the log says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,7 @@ pub struct Settings {
     pub min_values_policy: MinValuesPolicy,
     pub ignore_dra_requests: bool,
     pub feature_gates: FeatureGates,
+    pub scheduler_config: SchedulerConfig,
 }
 
 /// Why the program does not start: every setting that is wrong, together.
@@ -132,6 +135,7 @@ impl Settings {
             min_values_policy: sources.min_values_policy(flags),
             ignore_dra_requests: sources.truth(flags.ignore_dra_requests.as_ref(), "ignore-dra-requests", true),
             feature_gates: sources.feature_gates(flags),
+            scheduler_config: sources.scheduler_config(flags),
         };
         // Accepted because upstream's charts set it; it has named nothing since webhooks went away.
         sources.text(flags.karpenter_service.as_ref(), "karpenter-service", "");
@@ -306,6 +310,18 @@ impl Sources<'_> {
             FeatureGates::default()
         })
     }
+
+    fn scheduler_config(&mut self, flags: &Flags) -> SchedulerConfig {
+        let text = flags
+            .scheduler_config
+            .clone()
+            .or_else(|| (self.variable)("SCHEDULER_CONFIG"))
+            .unwrap_or_default();
+        text.parse().unwrap_or_else(|error: InvalidSchedulerConfig| {
+            self.complaints.push(format!("--scheduler-config: {error}"));
+            SchedulerConfig::default()
+        })
+    }
 }
 
 #[cfg(test)]
@@ -369,6 +385,16 @@ mod tests {
         ] {
             assert!(error.to_string().contains(part), "{part} in {error}");
         }
+    }
+
+    /// SC15.16.11
+    #[test]
+    fn a_scheduler_configuration_that_cannot_be_used_stops_the_program() {
+        let zonal = "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}";
+        let settings = from(&[("SCHEDULER_CONFIG", zonal)], &Flags::default()).unwrap();
+        assert_eq!(settings.scheduler_config.default_spreads.len(), 1);
+        let error = from(&[("SCHEDULER_CONFIG", "profiles: []")], &Flags::default()).unwrap_err();
+        assert!(error.to_string().contains("--scheduler-config"), "{error}");
     }
 
     #[test]

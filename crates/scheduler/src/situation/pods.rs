@@ -215,6 +215,9 @@ pub(super) fn pods(line: &Line<'_>) -> Vec<Pod> {
         } else {
             PodOwner::Other
         },
+        controller: line
+            .get("owner")
+            .map(|owner| super::workloads::controller(namespace, owner)),
         phase: if line.has("done") {
             PodPhase::Succeeded
         } else if line.has("failed") {
