@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use model::{CapacityType, InstanceType, LabelKey, Offering, Requirements, Resources, requirement::Values};
+use model::{InstanceType, LabelKey, Offering, Requirements, Resources, requirement::Values};
 use model::{Requirement, pod::HostPort};
 use rustc_hash::FxHashMap;
 
@@ -69,7 +69,8 @@ pub(crate) struct Shape<'a> {
 }
 
 impl<'a> Market<'a> {
-    pub fn new(shapes: Vec<Shape<'a>>, dims: &Dims, buys_reserved: bool) -> Self {
+    /// What the pool does not buy is left out.
+    pub fn new(shapes: Vec<Shape<'a>>, dims: &Dims, buys: &dyn Fn(&Offering) -> bool) -> Self {
         let mut market = Self {
             rows: Vec::with_capacity(shapes.len()),
             deals: Vec::new(),
@@ -80,7 +81,7 @@ impl<'a> Market<'a> {
             views: FxHashMap::default(),
         };
         for shape in shapes {
-            market.add(shape, dims, buys_reserved);
+            market.add(shape, dims, buys);
         }
         let rows = market.rows.iter();
         market.by_label = Labels::new(rows.map(|row| &row.kind.requirements));
@@ -90,11 +91,9 @@ impl<'a> Market<'a> {
         market
     }
 
-    fn add(&mut self, shape: Shape<'a>, dims: &Dims, buys_reserved: bool) {
+    fn add(&mut self, shape: Shape<'a>, dims: &Dims, buys: &dyn Fn(&Offering) -> bool) {
         let kind = shape.kind;
-        let sold = |offering: &&Offering| {
-            offering.available && (buys_reserved || offering.capacity_type != CapacityType::Reserved)
-        };
+        let sold = |offering: &&Offering| offering.available && buys(offering);
         // Offerings with the same overrides share a row. There are few different ones.
         let mut groups: Vec<Vec<&'a Offering>> = Vec::new();
         for offering in kind.offerings.iter().filter(sold) {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use model::{
-    InstanceType, LabelKey, LabelValue, Pool, Requirement, Requirements, Resources, Snapshot, StateNode, pod::PodShape,
+    CapacityType, InstanceType, LabelKey, LabelValue, Offering, Pool, Requirement, Requirements, Resources, Snapshot, StateNode, pod::PodShape,
     requirements::AllowUndefined, vocabulary,
 };
 
@@ -65,7 +65,7 @@ impl<'a> Workshop<'a, '_> {
         let mut template = Template {
             pool,
             base,
-            market: Market::new(Vec::new(), self.dims, false),
+            market: Market::new(Vec::new(), self.dims, &|_| false),
             limits: None,
             variety: Variety::none(),
             has_reservations: false,
@@ -86,7 +86,12 @@ impl<'a> Workshop<'a, '_> {
             .enumerate()
             .map(|(position, kind)| shape(kind, position, &on_pool))
             .collect();
-        template.market = Market::new(shapes, self.dims, self.options.reserved_capacity);
+        // Of a reservation without a name nobody can say how much of it is left.
+        let buys = |offering: &Offering| {
+            offering.capacity_type != CapacityType::Reserved
+                || (self.options.reserved_capacity && reservations.id_of(offering).is_some())
+        };
+        template.market = Market::new(shapes, self.dims, &buys);
         template.variety = Variety::new(&requirements, &template.market.rows);
         let view = template.market.view(states, base).clone();
         if view.rows.is_empty() {

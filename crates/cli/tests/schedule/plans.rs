@@ -32,6 +32,10 @@ fn people_get_a_table() {
         POOL     TYPE       ZONE  CAPACITY  PRICE/H  PODS  CPU  MEMORY
         general  m.2xlarge  a     spot       0.4000     2  76%      6%
 
+        Existing nodes
+        NODE  PODS  NAMES
+        n1       1  default/small
+
         No place
         2 pods: default/arm-1 default/arm-2
             pool general: no instance type fits (2 with other labels)
@@ -40,7 +44,7 @@ fn people_get_a_table() {
         1 pod: default/huge
             pool general: no instance type fits (2 too small), cpu 100 is asked for and the largest has 7900m left
 
-        2 of 6 pods have a place: 2 on 1 new node for $0.4000 per hour, 0 on nodes that are there.
+        3 of 7 pods have a place: 2 on 1 new node for $0.4000 per hour, 1 on nodes that are there.
     "#]]
     .assert_eq(&Input::new(&situation()).printed());
 }
