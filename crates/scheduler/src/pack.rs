@@ -14,6 +14,7 @@ mod fill;
 mod filling;
 mod items;
 mod shelves;
+mod squeeze;
 mod worth;
 
 use crate::{bits::Bits, greedy::Greedy, open::Open, reservations::Held, template::Template};

@@ -42,6 +42,9 @@ const STEPS_PER_POD: usize = 250;
 const HASTY_ROUNDS: usize = 4;
 const CAREFUL_ROUNDS: usize = 6;
 
+/// A packing that is dearer than the best by more than this is not worth another look.
+const PROMISING: f64 = 1.05;
+
 /// How much better than last time a row may turn out to be.
 const OPTIMISM: f64 = 0.9;
 
@@ -50,10 +53,10 @@ const HASTE: f64 = 1.005;
 
 /// Packs the pods of one pool.
 pub(super) struct Packer {
-    template: usize,
-    items: Vec<Item>,
+    pub(super) template: usize,
+    pub(super) items: Vec<Item>,
     /// What one unit of each item is worth.
-    values: Vec<f64>,
+    pub(super) values: Vec<f64>,
     shelves: Shelves,
     /// How many units of each item wait.
     waiting: Vec<usize>,
@@ -62,8 +65,8 @@ pub(super) struct Packer {
     /// What is known of each state that machines begin in.
     starts: FxHashMap<State, Start>,
     least_price: f64,
-    steps: usize,
-    most_steps: usize,
+    pub(super) steps: usize,
+    pub(super) most_steps: usize,
 }
 
 /// What there is to choose from for machines that begin in one state.
@@ -128,7 +131,7 @@ impl Packer {
     /// The cheapest of several packings below a price. Each learns from the one before what pods have really cost.
     pub fn pack(mut self, greedy: &mut Greedy<'_>, below: f64) -> Option<Vec<Bin>> {
         let shelves = Shelves::new(&self.items);
-        let mut best: Option<(f64, Vec<Packed>)> = None;
+        let mut best: Option<(f64, Vec<Filling>)> = None;
         for round in 0..HASTY_ROUNDS + CAREFUL_ROUNDS {
             let haste = if round < HASTY_ROUNDS { HASTE } else { 0.0 };
             self.shelves.clone_from(&shelves);
@@ -136,15 +139,21 @@ impl Packer {
                 break;
             };
             let price: f64 = packed.iter().map(|one| one.filling.price * one.copies as f64).sum();
+            let to_beat = best.as_ref().map_or(below, |(price, _)| *price);
             self.learn(&packed);
-            if price < best.as_ref().map_or(below, |(price, _)| *price) {
-                best = Some((price, packed));
+            if price < to_beat * PROMISING {
+                let copied = |one: Packed| std::iter::repeat_n(one.filling, one.copies);
+                let bins = self.squeeze(greedy, packed.into_iter().flat_map(copied).collect());
+                let price: f64 = bins.iter().map(|bin| bin.price).sum();
+                if price < to_beat {
+                    best = Some((price, bins));
+                }
             }
             if self.steps > self.most_steps {
                 break;
             }
         }
-        best.map(|(_, packed)| self.bins(greedy, &packed))
+        best.map(|(_, bins)| self.bins(greedy, bins))
     }
 
     /// Every pod has cost its share of its machine.
@@ -300,7 +309,7 @@ impl Packer {
     }
 
     /// Whether the machine can be what the item asks for, at no higher price.
-    fn suits(&self, greedy: &mut Greedy<'_>, filling: &mut Filling, item: usize) -> bool {
+    pub(super) fn suits(&self, greedy: &mut Greedy<'_>, filling: &mut Filling, item: usize) -> bool {
         let problem = &mut greedy.problem;
         let kind = &self.items[item].kind;
         let Some(state) = problem.states.narrow(filling.state, kind.demand) else {
@@ -336,7 +345,7 @@ impl Packer {
     }
 
     /// How many units leave the cloud enough choice.
-    fn varied(&self, greedy: &mut Greedy<'_>, filling: &Filling, item: usize, most: usize) -> usize {
+    pub(super) fn varied(&self, greedy: &mut Greedy<'_>, filling: &Filling, item: usize, most: usize) -> usize {
         if !greedy.problem.templates[self.template].variety.is_demanded() {
             return most;
         }
@@ -358,7 +367,7 @@ impl Packer {
         most
     }
 
-    fn is_varied(&self, greedy: &mut Greedy<'_>, filling: &Filling) -> bool {
+    pub(super) fn is_varied(&self, greedy: &mut Greedy<'_>, filling: &Filling) -> bool {
         if !greedy.problem.templates[self.template].variety.is_demanded() {
             return true;
         }
@@ -367,29 +376,26 @@ impl Packer {
     }
 
     /// The packed machines with their pods.
-    fn bins(&self, greedy: &mut Greedy<'_>, packed: &[Packed]) -> Vec<Bin> {
+    fn bins(&self, greedy: &mut Greedy<'_>, fillings: Vec<Filling>) -> Vec<Bin> {
         let mut waiting: Vec<usize> = self.items.iter().map(|item| item.units.len()).collect();
-        let mut bins = Vec::new();
-        for Packed { filling, copies } in packed {
-            let rows = self.rows(greedy, filling);
-            for _ in 0..*copies {
-                let mut seats = Vec::new();
-                for (item, units) in &filling.taken {
-                    waiting[*item] -= units;
-                    let from = waiting[*item];
-                    seats.extend(self.items[*item].units[from..from + units].iter().flatten().copied());
-                }
-                seats.sort_by_key(|seat| seat.member);
-                bins.push(Bin {
-                    row: filling.row,
-                    state: filling.state,
-                    rows: rows.clone(),
-                    used: filling.used.clone(),
-                    ports: filling.ports.clone(),
-                    seats,
-                    price: filling.price,
-                });
+        let mut bins = Vec::with_capacity(fillings.len());
+        for filling in fillings {
+            let mut seats = Vec::new();
+            for (item, units) in &filling.taken {
+                waiting[*item] -= units;
+                let from = waiting[*item];
+                seats.extend(self.items[*item].units[from..from + units].iter().flatten().copied());
             }
+            seats.sort_by_key(|seat| seat.member);
+            bins.push(Bin {
+                row: filling.row,
+                state: filling.state,
+                rows: self.rows(greedy, &filling),
+                used: filling.used,
+                ports: filling.ports,
+                seats,
+                price: filling.price,
+            });
         }
         bins
     }
