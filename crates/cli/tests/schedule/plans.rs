@@ -56,6 +56,10 @@ fn people_who_want_more_get_a_wide_table() {
         POOL     TYPE       ZONE  CAPACITY  PRICE/H  PODS  CPU  MEMORY  ALTERNATIVES  REQUESTS                 NAMES
         general  m.2xlarge  a     spot       0.4000     2  76%      6%             0  cpu=6 memory=2Gi pods=2  default/web-1 default/web-2
 
+        Existing nodes
+        NODE  PODS  NAMES
+        n1       1  default/small
+
         No place
         2 pods: default/arm-1 default/arm-2
             pool general: no instance type fits (2 with other labels)
@@ -64,7 +68,7 @@ fn people_who_want_more_get_a_wide_table() {
         1 pod: default/huge
             pool general: no instance type fits (2 too small), cpu 100 is asked for and the largest has 7900m left
 
-        2 of 6 pods have a place: 2 on 1 new node for $0.4000 per hour, 0 on nodes that are there.
+        3 of 7 pods have a place: 2 on 1 new node for $0.4000 per hour, 1 on nodes that are there.
     "#]].assert_eq(&Input::new(&situation()).with(&["-o", "wide", "--explain"]).printed());
 }
 
@@ -73,7 +77,14 @@ fn programs_get_json() {
     let plan = Input::new(&situation()).plan();
     expect![[r#"
         {
-          "existingNodes": [],
+          "existingNodes": [
+            {
+              "name": "n1",
+              "pods": [
+                "default/small"
+              ]
+            }
+          ],
           "newNodes": [
             {
               "instanceTypes": [
@@ -133,7 +144,7 @@ fn programs_get_json() {
             }
           ],
           "pendingPodsByEffectiveZone": {
-            "flexible": 5
+            "flexible": 6
           },
           "pricePerHour": 0.4,
           "unschedulable": [
