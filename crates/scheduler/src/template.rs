@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use model::{
-    CapacityType, InstanceType, LabelKey, LabelValue, Offering, Pool, Requirement, Requirements, Resources, Snapshot, StateNode, pod::PodShape,
-    requirements::AllowUndefined, vocabulary,
+    CapacityType, InstanceType, LabelKey, LabelValue, Offering, Pool, Requirement, Requirements, Resources, Snapshot,
+    StateNode, pod::PodShape, requirements::AllowUndefined, vocabulary,
 };
 
 use crate::{

@@ -79,7 +79,7 @@ fn without_the_gate_a_static_pool_stays_empty() {
     world.expect(claims("fixed", 0));
 }
 
-/// LC-S4: the limit cuts the grant, and room is noticed without a change of the pool's size.
+/// LC-S4, SC15.21.2: the limit cuts the grant, and room is noticed without a change of the pool's size.
 #[test]
 fn a_static_pool_never_exceeds_its_limit() {
     let mut world = World::gated(3, "StaticCapacity=true").pool(pool("fixed").replicas(4).limit("nodes", "2"));
@@ -101,7 +101,7 @@ fn a_crash_while_claims_are_created_creates_none_twice() {
     world.run_until(settled(), minutes(5));
 }
 
-/// LC-S6, LC-S11: requests that fail are made again until the size is right, and no limit is broken on the way.
+/// LC-S6, LC-S11, SC15.21.3: requests that fail are made again until the size is right, and no limit is broken on the way.
 #[test]
 fn a_static_pool_gets_its_size_in_bad_weather() {
     let settings = operator::settings::Settings {

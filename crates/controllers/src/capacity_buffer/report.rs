@@ -154,6 +154,7 @@ mod tests {
         assert_eq!(judged(None, 0, 0, false), None, "nobody has looked at it");
     }
 
+    /// SC15.22.5
     #[test]
     fn only_virtual_pods_hold_room() {
         let index = Index::new(Arc::default(), Served::default());

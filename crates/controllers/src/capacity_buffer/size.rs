@@ -56,7 +56,7 @@ mod tests {
         json!({"containers": [{"name": "a", "resources": {"requests": requests}}]})
     }
 
-    /// LC-B5.
+    /// LC-B5; SC15.22.1.
     #[test]
     fn a_fixed_size_is_bound_by_limits() {
         let pod = || asks(json!({"cpu": "1"}));
@@ -67,7 +67,7 @@ mod tests {
         check(json!({}), None, pod(), 0);
     }
 
-    /// LC-B6, LC-B8.
+    /// LC-B6, LC-B8; SC15.22.1.
     #[test]
     fn a_share_is_rounded_up_and_the_larger_counts() {
         let pod = || asks(json!({"cpu": "1"}));
@@ -88,7 +88,7 @@ mod tests {
         );
     }
 
-    /// LC-B7.
+    /// LC-B7; SC15.22.1.
     #[test]
     fn limits_count_whole_pods() {
         let limits = |limits: Value| json!({"limits": limits});

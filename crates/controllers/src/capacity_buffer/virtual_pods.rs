@@ -21,6 +21,7 @@ pub fn virtual_pods(buffer: &CapacityBuffer, shape: &Arc<PodShape>, replicas: i3
         uid: format!("{uid}-{number}").into(),
         shape: shape.clone(),
         owner: PodOwner::CapacityBuffer,
+        controller: None,
         phase: PodPhase::Pending,
         ready: false,
         node: None,

@@ -139,13 +139,14 @@ mod tests {
 
     use super::*;
 
-    /// api.md 5.3.
+    /// api.md 5.3; SC15.1.10 (the hash of what was planned), SC15.3.21 (annotations), SC15.19.4 (the pool's grace period or
+    /// none: nothing sets a default for all pools).
     #[test]
     fn a_claim_has_the_shape_that_upstream_gives_it() {
-        let pool: NodePool = serde_json::from_value(json!({
+        let mut pool: NodePool = serde_json::from_value(json!({
             "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general", "uid": "pool-uid"},
             "spec": {"template": {
-                "metadata": {"labels": {"team": "blue"}, "annotations": {"note": "kept"}},
+                "metadata": {"labels": {"team": "blue"}, "annotations": {"note": "kept", "karpenter.sh/do-not-disrupt": "true"}},
                 "spec": {
                     "requirements": [], "nodeClassRef": {"group": "g.io", "kind": "Klass", "name": "default"},
                     "taints": [{"key": "t", "effect": "NoSchedule"}], "expireAfter": "720h", "terminationGracePeriod": "5m",
@@ -191,7 +192,7 @@ mod tests {
                 "generateName": "general-",
                 "labels": {"team": "blue", "rack": "7", "karpenter.sh/nodepool": "general", "g.io/klass": "default"},
                 "annotations": {
-                    "note": "kept", "karpenter.sh/nodepool-hash": "123", "karpenter.sh/nodepool-hash-version": NODE_POOL_VERSION,
+                    "note": "kept", "karpenter.sh/do-not-disrupt": "true", "karpenter.sh/nodepool-hash": "123", "karpenter.sh/nodepool-hash-version": NODE_POOL_VERSION,
                     "karpenter.sh/nodeclaim-min-values-relaxed": "false",
                     "karpenter.sh/requested-dra-drivers": "gpu.example.com",
                     "karpenter.sh/price-overlay-applied": "true",
@@ -210,5 +211,9 @@ mod tests {
             },
         });
         assert_eq!(claim, expected);
+
+        pool.spec.template.spec.termination_grace_period = None;
+        let claim = of_launch(&launch, &planned, &pool, overlays);
+        assert_eq!(claim.spec.termination_grace_period, None);
     }
 }

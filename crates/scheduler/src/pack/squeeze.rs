@@ -11,7 +11,7 @@ use crate::{amounts, greedy::Greedy};
 const PASSES: usize = 3;
 
 /// The share of all steps that one run may take.
-const SHARE: usize = 16;
+const SHARE: usize = 64;
 
 /// A saving below this is the noise of sums.
 const TRIFLE: f64 = 1e-9;

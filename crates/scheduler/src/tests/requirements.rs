@@ -265,3 +265,15 @@ fn a_mistyped_label_gets_a_hint() {
         "#]],
     );
 }
+
+/// SC15.1.6, SC15.1.14: those who can be placed are, whatever the others ask for.
+#[test]
+fn pods_that_ask_for_the_impossible_do_not_keep_others_out() {
+    let plan = plan_of(
+        "type small cpu=2 memory=4Gi price=0.1
+         pool general
+         pod lost cpu=100m select=type:In:unknown count=10
+         pod fine cpu=100m count=100",
+    );
+    assert_eq!((plan.refusals.len(), plan.placed().count()), (10, 100), "{plan}");
+}

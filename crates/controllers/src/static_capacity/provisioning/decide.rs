@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(want(pool, census).map(|want| want.missing), missing);
     }
 
-    /// LC-S1, LC-S3, LC-S7.
+    /// LC-S1, LC-S3, LC-S7; SC15.21.1, SC15.21.2.
     #[test]
     fn the_difference_to_the_replicas_is_missing() {
         check(&pool(5), &census(0, 0, 0), Some(5));
@@ -88,7 +88,7 @@ mod tests {
         check(&pool(1000), &census(0, 0, 0), Some(1000));
     }
 
-    /// LC-S2.
+    /// LC-S2; SC15.21.1.
     #[test]
     fn a_pool_that_may_not_be_used_gets_nothing() {
         let none = census(0, 0, 0);
