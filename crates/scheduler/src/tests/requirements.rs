@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{check, check_claims};
+use super::{check, check_claims, plan_of};
 
 const TYPES: &str = "
     type small cpu=2 memory=4Gi zones=a,b,c price=0.1
