@@ -1,7 +1,47 @@
-//! EC2 behind the provider trait. The only crate that may build the AWS SDK; nothing but the program's `aws` feature
-//! depends on it.
+//! EC2 behind the provider trait: every decision that concerns AWS, without the AWS SDK.
 //!
-//! It knows the provider's node class and vocabulary.
+//! - [`ports`] are the calls that are made, as narrow traits over plain values. Only what implements them needs the SDK; the
+//!   tests here put scripted answers behind them.
+//! - [`discovery`] finds what the selectors of a node class mean, [`class_status`] makes the class's status of it.
+//! - [`instance_type`] and [`offering`] say what can be bought: labels, capacity, price, availability. [`catalog`] puts them
+//!   together for a class.
+//! - [`user_data`] is what an instance is told at its first boot.
+//! - [`launch`] turns a launch request into a fleet request and its answer into an instance.
+//! - [`templates`] keeps the launch templates of the cluster, [`fleets`] joins the requests of a wave.
+//! - [`instances`] looks instances up and ends them, many at once.
+//! - [`machine`] is an instance as Karpenter sees it, [`drift`] whether it still is what its class asks for.
+//! - [`housekeeping`] says what has to go because nothing needs it any more.
+//! - [`interruption`] reads what AWS announces about instances.
+//! - [`error`] knows what AWS means by its codes, [`options`] what users can set.
+
+pub mod batch;
+pub mod cache;
+pub mod catalog;
+pub mod class_hash;
+pub mod class_status;
+pub mod class_view;
+pub mod discovery;
+pub mod drift;
+pub mod error;
+pub mod facts;
+pub mod family;
+pub mod fleets;
+pub mod housekeeping;
+pub mod instance_type;
+pub mod instances;
+pub mod interruption;
+pub mod launch;
+pub mod machine;
+pub mod offering;
+pub mod options;
+pub mod ports;
+pub mod provider_id;
+pub mod repair;
+pub mod tags;
+pub mod templates;
+#[cfg(test)]
+mod testing;
+pub mod user_data;
 
 use std::sync::Arc;
 

@@ -1,0 +1,240 @@
+//! What a class can buy, put together from what is known about the region.
+//!
+//! Facts about types change twice a day, offerings by the minute. So shapes are kept per class until something that they
+//! depend on changes, and offerings are added anew for every question.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use api::aws::EC2NodeClass;
+use clock::Clock;
+use jiff::SignedDuration;
+use model::{InstanceType, Quantity};
+use parking_lot::{Mutex, RwLock};
+
+use crate::{
+    cache::Cache,
+    class_view,
+    error::AwsError,
+    instance_type::{Setting, Shape, Unreadable},
+    offering::{Buyer, Prices, RefreshError, Region, Shortages, refresh_on_demand, refresh_spot, with_offerings},
+    options::Options,
+    ports::{Aws, InstanceTypeInfo, PlacementGroupInfo},
+};
+
+/// How long what a node reported counts for others of its type and images.
+const MEMORY_SEEN_FOR: SignedDuration = SignedDuration::from_hours(60 * 24);
+
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// Not asked yet, or EC2 named none.
+    #[error("no instance types are known")]
+    NoTypes,
+    #[error("the node class has no subnets")]
+    NoSubnets,
+    #[error("the node class cannot be read")]
+    Unreadable(#[source] Unreadable),
+}
+
+/// What EC2 said about the region's types.
+#[derive(Default)]
+struct Types {
+    infos: Vec<InstanceTypeInfo>,
+    sold_in: BTreeMap<String, Vec<String>>,
+    zones: BTreeSet<String>,
+    version: u64,
+}
+
+/// The shapes of a class, and what they were made from.
+type Resolved = (String, Arc<Vec<Shape>>);
+
+/// The moment's part of a question.
+pub struct Moment<'a> {
+    pub placement_group: Option<&'a PlacementGroupInfo>,
+    pub shifted_zones: &'a BTreeSet<String>,
+    pub reservation_capacity: &'a dyn Fn(&str) -> u32,
+}
+
+/// Everything that is sold in the region.
+pub struct RegionCatalog {
+    aws: Aws,
+    clock: Arc<dyn Clock>,
+    region: String,
+    options: Arc<Options>,
+    reserved_capacity: bool,
+    types: RwLock<Arc<Types>>,
+    prices: RwLock<Prices>,
+    shortages: Mutex<Shortages>,
+    /// Memory that nodes reported, by type and images.
+    memory: Cache<(String, String), Quantity>,
+    shapes: Mutex<BTreeMap<String, Resolved>>,
+}
+
+impl RegionCatalog {
+    pub fn new(aws: Aws, clock: Arc<dyn Clock>, region: &str, options: Arc<Options>, reserved_capacity: bool) -> Self {
+        Self {
+            aws,
+            region: region.to_owned(),
+            options,
+            reserved_capacity,
+            types: RwLock::default(),
+            prices: RwLock::new(Prices::compiled_in(region)),
+            shortages: Mutex::default(),
+            memory: Cache::new(clock.clone(), MEMORY_SEEN_FOR),
+            shapes: Mutex::default(),
+            clock,
+        }
+    }
+
+    /// Asks EC2 for all types and where they are sold.
+    pub async fn refresh_types(&self) -> Result<(), AwsError> {
+        let ec2 = &self.aws.ec2;
+        let (mut infos, offerings) = futures::try_join!(ec2.instance_types(), ec2.type_offerings())?;
+        infos.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut sold_in: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for offering in &offerings {
+            sold_in
+                .entry(offering.instance_type.clone())
+                .or_default()
+                .push(offering.zone.clone());
+        }
+        let mut types = self.types.write();
+        let version = match types.infos == infos && types.sold_in == sold_in {
+            true => types.version,
+            false => types.version + 1,
+        };
+        *types = Arc::new(Types {
+            infos,
+            sold_in,
+            zones: offerings.into_iter().map(|offering| offering.zone).collect(),
+            version,
+        });
+        Ok(())
+    }
+
+    /// Asks for prices. What cannot be had stays as it was; the first error is returned.
+    pub async fn refresh_prices(&self) -> Result<(), RefreshError> {
+        let now = self.clock.now();
+        // The price list cannot be reached from isolated networks and does not cover GovCloud.
+        let is_listed = !self.options.isolated_vpc && !self.region.starts_with("us-gov");
+        let on_demand = async {
+            if is_listed {
+                let prices = refresh_on_demand(&*self.aws.prices, &self.region).await?;
+                self.prices.write().update_on_demand(prices, now);
+            }
+            Ok::<_, RefreshError>(())
+        };
+        let spot = async {
+            let prices = refresh_spot(&*self.aws.ec2, now).await?;
+            self.prices.write().update_spot(prices, now);
+            Ok::<_, RefreshError>(())
+        };
+        let (on_demand, spot) = futures::join!(on_demand, spot);
+        on_demand.and(spot)
+    }
+
+    /// Changes what counts as short.
+    pub fn shortages<T>(&self, with: impl FnOnce(&mut Shortages) -> T) -> T {
+        let mut shortages = self.shortages.lock();
+        shortages.advance(self.clock.now());
+        with(&mut shortages)
+    }
+
+    /// A node of this type and these images has reported its memory. The least that any reported counts.
+    pub fn saw_memory(&self, class: &EC2NodeClass, instance_type: &str, memory: Quantity) {
+        let key = (instance_type.to_owned(), images(class));
+        let known = self.memory.get(&key);
+        let least = known.map_or(memory, |known| known.min(memory));
+        self.memory.put(key, least);
+    }
+
+    /// Every type with all its offerings, as the class sees them now.
+    pub fn of(&self, class: &EC2NodeClass, moment: &Moment<'_>) -> Result<Vec<Arc<InstanceType>>, CatalogError> {
+        let types = self.types.read().clone();
+        if types.infos.is_empty() || types.zones.is_empty() {
+            return Err(CatalogError::NoTypes);
+        }
+        let zones = class_view::zones(class);
+        if zones.is_empty() {
+            return Err(CatalogError::NoSubnets);
+        }
+        let setting = Setting {
+            region: &self.region,
+            options: &self.options,
+            class,
+            zones: &zones,
+            placement_group: moment.placement_group,
+        };
+        let shapes = self.shapes(&types, &setting)?;
+        let prices = self.prices.read();
+        let mut shortages = self.shortages.lock();
+        shortages.advance(self.clock.now());
+        let region = Region {
+            zones: &types.zones,
+            prices: &prices,
+            shortages: &shortages,
+            shifted_zones: moment.shifted_zones,
+            reservation_capacity: moment.reservation_capacity,
+            reserved_capacity: self.reserved_capacity,
+        };
+        let buyer = Buyer {
+            class,
+            zones: &zones,
+            placement_group: moment.placement_group,
+        };
+        Ok(shapes
+            .iter()
+            .map(|shape| Arc::new(with_offerings(shape, buyer, &region)))
+            .collect())
+    }
+
+    fn shapes(&self, types: &Types, setting: &Setting<'_>) -> Result<Arc<Vec<Shape>>, CatalogError> {
+        let class = setting.class;
+        let uid = class.metadata.uid.clone().unwrap_or_default();
+        let images = images(class);
+        let memory: BTreeMap<String, Quantity> = self
+            .memory
+            .live()
+            .into_iter()
+            .filter(|((_, seen), _)| *seen == images)
+            .map(|((name, _), memory)| (name, memory))
+            .collect();
+        let status = class
+            .status
+            .as_ref()
+            .map(|status| (&status.subnets, &status.capacity_reservations));
+        let group = setting.placement_group;
+        let key = format!("{} {:?} {status:?} {group:?} {memory:?}", types.version, class.spec);
+        if let Some((known, shapes)) = self.shapes.lock().get(&uid)
+            && *known == key
+        {
+            return Ok(shapes.clone());
+        }
+        let none = Vec::new();
+        let shape = |info: &InstanceTypeInfo| {
+            let sold_in = types.sold_in.get(&info.name).unwrap_or(&none);
+            Shape::of(info, sold_in, setting, memory.get(&info.name).copied())
+        };
+        let shapes: Result<Vec<Shape>, Unreadable> = types.infos.iter().map(shape).collect();
+        let shapes = Arc::new(shapes.map_err(CatalogError::Unreadable)?);
+        self.shapes.lock().insert(uid, (key, shapes.clone()));
+        Ok(shapes)
+    }
+
+    /// Forgets a class that is gone.
+    pub fn forget(&self, class_uid: &str) {
+        self.shapes.lock().remove(class_uid);
+    }
+}
+
+/// The images of a class, as one word.
+fn images(class: &EC2NodeClass) -> String {
+    let mut ids: Vec<&str> = class_view::amis(class).iter().map(|ami| ami.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.join(" ")
+}
+
+#[cfg(test)]
+mod tests;
