@@ -142,6 +142,8 @@ impl Reconcile for EvictionQueue {
         };
         let view = self.ctx.index.view();
         let pod = view.snapshot.pods.get(&victim.pod).filter(|pod| pod.uid == victim.uid);
+        // With its node goes the reason for sending a pod away; what the node left behind, the cluster collects.
+        let pod = pod.filter(|_| view.nodes.named(&entry.node).is_some());
         let Some(pod) = pod else {
             self.evictions.remove(victim);
             return Ok(Action::AwaitChange);
