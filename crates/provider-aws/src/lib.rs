@@ -1,4 +1,5 @@
-//! EC2 behind the provider trait: every decision that concerns AWS, without the AWS SDK.
+//! Decisions that concern EC2, without the AWS SDK. Nothing here implements the provider trait, so the program refuses
+//! `--cloud-provider aws`.
 //!
 //! - [`ports`] are the calls that are made, as narrow traits over plain values. Only what implements them needs the SDK; the
 //!   tests here put scripted answers behind them.
