@@ -17,7 +17,7 @@ use tracing::info;
 
 use super::{
     Census,
-    provisioning::{is_news, is_static},
+    provisioning::{changed_pool, is_static},
 };
 use crate::{
     context::Ctx,
@@ -62,14 +62,9 @@ impl Reconcile for StaticDeprovisioning {
 
     fn keys(&self, event: &Event, view: &View, add: &mut dyn FnMut(PoolName)) {
         match event {
-            Event::Pool(change) => {
-                if let Some(pool) = &change.new
-                    && is_static(pool)
-                    && is_news(change.old.as_deref(), pool)
-                {
-                    add(pool.name_any().into());
-                }
-            }
+            Event::Pool(change) => changed_pool(change.old.as_deref(), change.new.as_deref())
+                .into_iter()
+                .for_each(add),
             Event::Claim(change) => {
                 if change.old.is_none()
                     && let Some(claim) = &change.new

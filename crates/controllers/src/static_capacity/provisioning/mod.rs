@@ -26,7 +26,7 @@ use crate::{
     runtime::{Action, Reconcile},
     writer::ApiError,
 };
-pub(super) use decide::is_news;
+use decide::is_news;
 use pace::Attempts;
 
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -70,14 +70,9 @@ impl Reconcile for StaticProvisioning {
 
     fn keys(&self, event: &Event, view: &View, add: &mut dyn FnMut(PoolName)) {
         match event {
-            Event::Pool(change) => {
-                if let Some(pool) = &change.new
-                    && is_static(pool)
-                    && is_news(change.old.as_deref(), pool)
-                {
-                    add(pool.name_any().into());
-                }
-            }
+            Event::Pool(change) => changed_pool(change.old.as_deref(), change.new.as_deref())
+                .into_iter()
+                .for_each(add),
             // A claim that goes leaves a gap.
             Event::Claim(change) => {
                 let begins_to_go = change.new.as_ref().is_none_or(|claim| is_deleting(&**claim));
@@ -124,6 +119,12 @@ impl Reconcile for StaticProvisioning {
         outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(Action::After(if partial { LOOK_AGAIN_AT_LIMIT } else { LOOK_AGAIN }))
     }
+}
+
+/// The static pool that this change says something new about.
+pub(super) fn changed_pool(old: Option<&NodePool>, new: Option<&NodePool>) -> Option<PoolName> {
+    let pool = new.filter(|pool| is_static(pool) && is_news(old, pool))?;
+    Some(pool.name_any().into())
 }
 
 pub(super) fn is_static(pool: &NodePool) -> bool {
