@@ -17,8 +17,8 @@ use crate::{
         termination::Termination,
     },
     node_claim::{
-        consolidatable::Consolidatable, expiration::Expiration, garbage_collection::GarbageCollection,
-        lifecycle::Lifecycle, pod_events::PodEvents,
+        consistency::Consistency, consolidatable::Consolidatable, expiration::Expiration,
+        garbage_collection::GarbageCollection, lifecycle::Lifecycle, pod_events::PodEvents,
     },
     node_pool::NodePools,
     observer::Observer,
@@ -82,6 +82,7 @@ pub fn all(ctx: &Ctx) -> Vec<Task> {
     fleet.add(Lifecycle::new(ctx));
     fleet.add(Expiration::new(ctx));
     fleet.add(GarbageCollection::new(ctx));
+    fleet.add(Consistency::new(ctx));
     fleet.add(Interruption::new(ctx));
     fleet.add(PodEvents::new(ctx));
     fleet.add(UnreadablePods::new(ctx));
