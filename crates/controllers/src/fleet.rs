@@ -14,6 +14,7 @@ use crate::{
     interruption::Interruption,
     node::{
         eviction::{EvictionQueue, Evictions},
+        health::Health,
         termination::Termination,
     },
     node_claim::{
@@ -99,6 +100,9 @@ pub fn all(ctx: &Ctx) -> Vec<Task> {
     }
     if ctx.knobs.features.node_overlay {
         fleet.add(NodeOverlays::new(ctx));
+    }
+    if ctx.knobs.node_repair && !ctx.cloud.repair_policies().is_empty() {
+        fleet.add(Health::new(ctx));
     }
     fleet.push(Provisioner::NAME, Provisioner::new(ctx).run());
     fleet.push(Disruption::NAME, Disruption::new(ctx).run());
