@@ -64,7 +64,7 @@ const MOST_PASSES: usize = 1_000;
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let catalog = arguments.instance_types.load()?;
-    let mut cluster = arguments.source.read(&catalog)?;
+    let mut cluster = arguments.source.read(&catalog, input::Wanted::Usual)?;
     for note in &cluster.notes {
         eprintln!("note: {note}");
     }
