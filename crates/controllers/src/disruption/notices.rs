@@ -238,25 +238,25 @@ mod tests {
 
     use super::*;
 
-    fn reason(do_not_disrupt: DoNotDisrupt, started: i64) -> Option<&'static str> {
+    fn reason(do_not_disrupt: DoNotDisrupt, started: i64) -> Option<String> {
         let at = |secs| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(secs);
         let pod = Pod {
             do_not_disrupt: Some(do_not_disrupt),
             started: Some(at(started)),
             ..samples::pod("p")
         };
-        protection(&pod, at(1_000)).map(|notice| notice.reason)
+        protection(&pod, at(1_000)).map(|notice| notice.reason.into())
     }
 
     /// DI-C35, DI-C36, DI-C37.
     #[test]
     fn a_protection_says_until_when_or_what_is_wrong_with_it() {
         let minute = || DoNotDisrupt::For(SignedDuration::from_mins(1));
-        assert_eq!(reason(minute(), 990), Some("DoNotDisruptUntil"));
-        assert_eq!(reason(minute(), 900), Some("DoNotDisruptGracePeriodElapsed"));
+        assert_eq!(reason(minute(), 990).as_deref(), Some("DoNotDisruptUntil"));
+        assert_eq!(reason(minute(), 900).as_deref(), Some("DoNotDisruptGracePeriodElapsed"));
         assert_eq!(reason(DoNotDisrupt::Always, 990), None);
         assert_eq!(
-            reason(DoNotDisrupt::Invalid("soon".to_owned()), 990),
+            reason(DoNotDisrupt::Invalid("soon".to_owned()), 990).as_deref(),
             Some("InvalidDoNotDisruptAnnotation")
         );
     }

@@ -358,7 +358,11 @@ fn every_pools_nodes_are_seen_in_every_pass() {
         .replace("pod p07 cpu=7", "pod p07 cpu=1");
     let pass = super::pass_of(&Settings::default(), &cheaper);
     let taken: usize = pass.commands.iter().map(|command| command.nodes.len()).sum();
-    assert_eq!(taken + pass.stays.len(), 20, "every node is taken or has a reason to stay");
+    assert_eq!(
+        taken + pass.stays.len(),
+        20,
+        "every node is taken or has a reason to stay"
+    );
     let savings: Vec<f64> = pass.commands.iter().map(|command| command.saving).collect();
     assert!(savings.len() > 1, "there is room for two pods and a smaller type");
     assert!(savings.is_sorted_by(|a, b| a >= b), "the best goes first: {savings:?}");
