@@ -122,7 +122,13 @@ fn printed(folder: &TempDir, arguments: &[&str]) -> String {
 
 #[test]
 fn people_read_what_would_be_done_and_why_nodes_stay() {
-    expect![[r#""#]].assert_eq(&printed(&folder(), &[]));
+    expect![[r#"
+        delete  bare (empty) (saves $0.80/h)
+        replace slack → 1 × small/on-demand (saves $0.60/h)
+        stay    full  NotCheaper: it costs $0.8000 an hour and a replacement would cost $0.8000
+        stay    kept  DoNotDisrupt: pod default/held has annotation karpenter.sh/do-not-disrupt
+        4 nodes at $3.20 an hour → 3 nodes at $1.80 an hour; 1 pods evicted
+    "#]].assert_eq(&printed(&folder(), &[]));
 }
 
 #[test]
