@@ -128,7 +128,8 @@ fn people_read_what_would_be_done_and_why_nodes_stay() {
         stay    full  NotCheaper: it costs $0.8000 an hour and a replacement would cost $0.8000
         stay    kept  DoNotDisrupt: pod default/held has annotation karpenter.sh/do-not-disrupt
         4 nodes at $3.20 an hour → 3 nodes at $1.80 an hour; 1 pods evicted
-    "#]].assert_eq(&printed(&folder(), &[]));
+    "#]]
+    .assert_eq(&printed(&folder(), &[]));
 }
 
 #[test]

@@ -116,6 +116,12 @@ impl Storm {
         pool
     }
 
+    /// Whether a node that is on its way out goes, whatever its pods say: nodes do not expire, or their wait has an end.
+    fn nodes_always_end(&self) -> bool {
+        let dice = self.dice.of("pool");
+        dice.percent(30, &["grace"]) || !dice.percent(20, &["expiry"])
+    }
+
     /// About twenty pods.
     fn workloads(&self) -> Vec<Deployed> {
         let dice = self.dice.of("workloads");
@@ -135,7 +141,9 @@ impl Storm {
         }
         let mut batch = deployment("batch").replicas(size("batch", 2, 6)).asks(asks("batch"));
         if dice.percent(20, &["batch-kept"]) {
-            batch = batch.annotate("karpenter.sh/do-not-disrupt", "true");
+            // Who refuses to leave for ever keeps an expired node for ever.
+            let ends = self.nodes_always_end();
+            batch = batch.annotate("karpenter.sh/do-not-disrupt", if ends { "true" } else { "2m" });
         }
         let mut workloads = vec![web, api, batch];
         if dice.percent(50, &["db"]) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use model::CapacityType;
 use serde_json::json;
 use world::{
     story::{
@@ -67,6 +68,7 @@ fn an_oversized_node_is_exchanged_for_a_cheaper_one() {
     let mut world = World::seeded(22)
         .pool(
             pool("general")
+                .allow([CapacityType::OnDemand])
                 .consolidation_policy("WhenEmptyOrUnderutilized")
                 .consolidate_after("30s"),
         )

@@ -65,7 +65,7 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(disruption_within_budgets::DisruptionWithinBudgets::default()),
         Box::new(drain_order::DrainOrder),
         Box::new(end_in_order::EndInOrder::default()),
-        Box::new(evictions_leave_enough::EvictionsLeaveEnough),
+        Box::new(evictions_leave_enough::EvictionsLeaveEnough::default()),
         Box::new(finalizers_come_first::FinalizersComeFirst),
         Box::new(limits_hold::LimitsHold),
         Box::new(machines_have_claims::MachinesHaveClaims),
