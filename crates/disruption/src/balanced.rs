@@ -129,7 +129,7 @@ mod tests {
     fn thresholds_decide_at_the_margin() {
         // DI-A3: refused with a factor of one or two, taken with three.
         let score = scored(2.42, 58.08, 9.0, 90.0);
-        assert!(score < 1.0 / 2.0 && score >= 1.0 / 3.0, "{score}");
+        assert!((1.0 / 3.0..1.0 / 2.0).contains(&score), "{score}");
         // DI-A4: exactly one half.
         assert!((scored(2.42, 48.40, 9.0, 90.0) - 0.5).abs() < 1e-12);
         // DI-A7: a pool ten times as large.
