@@ -147,4 +147,29 @@ mod tests {
         );
         assert_eq!(command(&[], 0, 0.0), "Underutilized: no-op, nodes [] (savings: $0.00)");
     }
+
+    /// DI-Q12: the words that metrics tell commands apart by.
+    #[test]
+    fn metrics_know_commands_by_decision_reason_and_type() {
+        let words = |method: Method, nodes: usize, replacements: usize| {
+            let command = Command {
+                method,
+                nodes: vec![NodeKey::Claim("a".into()); nodes],
+                replacements: vec![launch(); replacements],
+                placements: Vec::new(),
+                pods: 0,
+                saving: 0.0,
+            };
+            (command.decision(), command.reason(), command.consolidation_type())
+        };
+        use DisruptionReason::{Drifted, Empty, Underutilized};
+        assert_eq!(words(Method::Emptiness, 3, 0), ("delete", Empty, "empty"));
+        assert_eq!(words(Method::Drift, 1, 0), ("delete", Drifted, ""));
+        assert_eq!(words(Method::Drift, 1, 2), ("replace", Drifted, ""));
+        assert_eq!(words(Method::StaticDrift, 1, 1), ("replace", Drifted, ""));
+        assert_eq!(words(Method::Consolidation, 1, 0), ("delete", Underutilized, "single"));
+        assert_eq!(words(Method::Consolidation, 1, 1), ("replace", Underutilized, "single"));
+        assert_eq!(words(Method::Consolidation, 2, 0), ("delete", Underutilized, "multi"));
+        assert_eq!(words(Method::Consolidation, 2, 1), ("replace", Underutilized, "multi"));
+    }
 }

@@ -8,7 +8,8 @@
 //!               (settling, nominated, leaving, marked, terminating, down, protected, unprotected, young, unjoined, grace,
 //!               foreign, missing:zone, missing:sell, missing:type)
 //! pod  web      cpu=1 on=n1 count=3 started=60 keep=2m deletion-cost=5 priority=7 label:app=web select=zone:a
-//!               (protected, daemon, mirror, stateful, finished, ending, unready, worthless, pending, tolerant, owner=none)
+//!               (protected, daemon, mirror, stateful, finished, ending, unready, worthless, pending, tolerant, owner=none,
+//!               apart: from its like on a node, spread: with its like over zones)
 //! pdb  budget   covers=web allows=0 (lenient, never, in=other)
 //! ```
 //!

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use model::{
     Claim, ClaimPhase, InstanceType, Labels, NodeFacts, NodeKey, Operator, Pod, PodKey, Requirement, StateNode,
     Toleration,
-    pod::{DoNotDisrupt, LabelSelector, PodOwner, PodPhase, PodShape, PodTerm},
+    pod::{DoNotDisrupt, LabelSelector, PodOwner, PodPhase, PodShape, PodTerm, TopologySpread},
     samples,
     snapshot::DisruptionBudget,
     vocabulary,
@@ -135,12 +135,27 @@ fn pod(line: &Line<'_>, name: String) -> Pod {
             weight: 0,
         });
     }
+    if line.says("spread") {
+        let app = line.map("label").find(|(key, _)| *key == "app");
+        shape.spreads.push(TopologySpread {
+            topology_key: vocabulary::ZONE.to_owned(),
+            max_skew: 1,
+            min_domains: None,
+            required: true,
+            selector: Some(selecting(app.map_or(line.name, |(_, app)| app))),
+            match_label_keys: Vec::new(),
+            honor_affinity: true,
+            honor_taints: false,
+        });
+    }
     let owner = if line.says("daemon") {
         PodOwner::DaemonSet
     } else if line.says("mirror") {
         PodOwner::Node
     } else if line.says("stateful") {
         PodOwner::StatefulSet
+    } else if line.get("owner") == Some("none") {
+        PodOwner::Nobody
     } else {
         PodOwner::Other
     };

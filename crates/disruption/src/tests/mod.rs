@@ -6,6 +6,7 @@ mod drifts;
 mod empties;
 mod money;
 mod replacements;
+mod surroundings;
 mod validation;
 
 use std::{collections::BTreeSet, fmt::Write as _};
