@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::core::v1::Node;
 use model::CapacityType;
 use serde_json::json;
 use world::{
@@ -26,13 +27,21 @@ fn nodes(world: &World) -> BTreeSet<String> {
         .collect()
 }
 
+fn has_disrupted_taint(node: &Node) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == "karpenter.sh/disrupted"))
+}
+
 fn disrupted_taint(world: &World) -> usize {
     let nodes = world.scene().nodes.all();
-    let tainted = nodes.iter().filter(|node| {
-        let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-        taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == "karpenter.sh/disrupted"))
-    });
-    tainted.count()
+    nodes.iter().filter(|node| has_disrupted_taint(node)).count()
+}
+
+/// The moments, in seconds, at which a timeline says this of anybody.
+fn moments(timeline: &str, what: &str) -> Vec<f64> {
+    let said = timeline.lines().filter(|line| line.ends_with(what));
+    let moment = |line: &str| line.split_whitespace().next()?.trim_matches(['+', 's']).parse().ok();
+    said.filter_map(moment).collect()
 }
 
 /// Nodes that are left half empty by a scale-down give up their pods and go; the pods that are left run all the while on
@@ -86,8 +95,8 @@ fn an_oversized_node_is_exchanged_for_a_cheaper_one() {
     assert!(!world.events("DisruptionTerminating").is_empty());
 }
 
-/// A change of the pool's template makes every node drift; they are replaced within the budget, and the pods run on
-/// nodes of the new kind.
+/// DI-Q7: a change of the pool's template makes every node drift; as many as the budget allows are replaced at a time, each
+/// by a command of its own, and the pods run on nodes of the new kind.
 #[test]
 fn drifted_nodes_are_replaced() {
     let mut world = World::seeded(23)
@@ -105,6 +114,13 @@ fn drifted_nodes_are_replaced() {
             "template": {"metadata": {"labels": {"generation": "two"}}},
             "disruption": {"budgets": [{"nodes": "2"}]},
         }}),
+    );
+    world.run_until(
+        that("two commands are under way", |moment| {
+            let nodes = moment.scene.nodes.all();
+            nodes.iter().filter(|node| has_disrupted_taint(node)).count() == 2
+        }),
+        minutes(10),
     );
     world.run_until(
         that("all nodes are new", |moment| {
@@ -173,15 +189,7 @@ fn a_node_that_vanishes_in_the_middle_of_a_command_ends_it() {
     );
     world.run_until(
         that("the node is marked", |moment| {
-            let nodes = moment.scene.nodes.all();
-            nodes.iter().any(|node| {
-                let taints = node
-                    .spec
-                    .as_ref()
-                    .and_then(|spec| spec.taints.clone())
-                    .unwrap_or_default();
-                taints.iter().any(|taint| taint.key == "karpenter.sh/disrupted")
-            })
+            moment.scene.nodes.all().iter().any(|node| has_disrupted_taint(node))
         }),
         minutes(10),
     );
@@ -282,4 +290,111 @@ fn a_pool_that_is_deleted_in_the_middle_of_a_command_ends_it() {
     world.run_until(settled(), minutes(30));
     world.expect(pods("web").running(3));
     assert_eq!(disrupted_taint(&world), 0, "no mark is left");
+}
+
+/// DI-E10, DI-V1: between the moment at which a node may go and the first mark on it, a command waits for its validation.
+#[test]
+fn nothing_is_marked_before_it_was_looked_at_twice() {
+    for replicas in [0, 1] {
+        let mut world = World::seeded(28)
+            .pool(
+                pool("general")
+                    .allow([CapacityType::OnDemand])
+                    .consolidation_policy("WhenEmptyOrUnderutilized")
+                    .consolidate_after("30s"),
+            )
+            .workload(deployment("web").replicas(9).asks("1 cpu, 1Gi"));
+        world.run_until(pods("web").running(9), minutes(5));
+        world.run_for(minutes(3));
+        world.scale("Deployment", "web", replicas);
+        world.run_for(minutes(10));
+        let timeline = world.timeline();
+        let marked = moments(&timeline, "tainted karpenter.sh/disrupted:NoSchedule");
+        let may_go = moments(&timeline, "consolidatable");
+        let first = *marked.first().expect("the node goes");
+        let since = may_go.into_iter().filter(|moment| *moment < first).fold(0.0, f64::max);
+        assert!(
+            first - since >= 15.0,
+            "{replicas} left: may go at {since}, marked at {first}"
+        );
+    }
+}
+
+/// DI-X17, DI-Q10: pods that come while a node is being replaced get no further node: the replacement is known as soon as it
+/// exists.
+#[test]
+fn pods_that_come_during_a_replacement_use_it() {
+    let mut world = World::seeded(29)
+        .pool(
+            pool("general")
+                .allow([CapacityType::OnDemand])
+                .consolidation_policy("WhenEmptyOrUnderutilized")
+                .consolidate_after("30s"),
+        )
+        .workload(deployment("big").replicas(1).asks("12 cpu, 12Gi"))
+        .workload(deployment("small").replicas(1).asks("100m cpu, 64Mi"));
+    world.run_until(pods("big").running(1), minutes(5));
+    world.run_until(pods("small").running(1), minutes(5));
+    let before = nodes(&world);
+    world.scale("Deployment", "big", 0);
+    world.run_until(
+        that("a node is being replaced", |moment| {
+            moment.scene.nodes.all().iter().any(|node| has_disrupted_taint(node))
+        }),
+        minutes(10),
+    );
+    world.scale("Deployment", "small", 2);
+    world.run_for(minutes(10));
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("small").running(2));
+    assert!(before.is_disjoint(&nodes(&world)), "the large node has gone");
+    assert_eq!(nodes(&world).len(), 1);
+    let timeline = world.timeline();
+    let launched = timeline
+        .lines()
+        .filter(|line| line.contains("nodeclaim/") && line.ends_with("created"))
+        .count();
+    assert_eq!(launched, before.len() + 1, "one replacement and nothing else");
+}
+
+/// DI-H15: a claim may have drifted and be consolidatable at once; both marks go when their causes do.
+#[test]
+fn a_claim_carries_both_marks_and_loses_them() {
+    let mut world = World::seeded(40)
+        .pool(
+            pool("general")
+                .consolidation_policy("WhenEmpty")
+                .consolidate_after("15s")
+                .budget("0"),
+        )
+        .workload(deployment("web").replicas(1).asks("1 cpu, 1Gi"));
+    let labelled = |value: &str| json!({"spec": {"template": {"metadata": {"labels": {"generation": value}}}}});
+    world.patch_pool("general", labelled("one"));
+    world.run_until(pods("web").running(1), minutes(5));
+    let marks = |drifted: bool, consolidatable: bool| {
+        that("the claim carries these marks", move |moment| {
+            let claims = moment.scene.node_claims.all();
+            let has = |claim: &api::v1::NodeClaim, kind: &str| {
+                let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref());
+                listed
+                    .unwrap_or_default()
+                    .iter()
+                    .any(|condition| condition.type_ == kind && condition.status == "True")
+            };
+            !claims.is_empty()
+                && claims
+                    .iter()
+                    .all(|claim| has(claim, "Drifted") == drifted && has(claim, "Consolidatable") == consolidatable)
+        })
+    };
+    world.run_until(marks(false, true), minutes(5));
+    world.patch_pool("general", labelled("two"));
+    world.run_until(marks(true, true), minutes(5));
+    world.patch_pool(
+        "general",
+        json!({"spec": {"disruption": {"consolidateAfter": "Never"}}}),
+    );
+    world.run_until(marks(true, false), minutes(5));
+    world.patch_pool("general", labelled("one"));
+    world.run_until(marks(false, false), minutes(5));
 }
