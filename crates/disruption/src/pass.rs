@@ -145,6 +145,12 @@ fn consolidate(
     }
     let moves = moves(scene, &eligible, scene.settings.by_choice());
     let mut cluster = WhatIf::new(scene.snapshot, &moves);
+    if !cluster.remembers() && pass.commands.iter().any(|command| command.method == Method::Drift) {
+        for candidate in &eligible {
+            stays.entry(candidate.key().clone()).or_insert(Why::Devices);
+        }
+        return;
+    }
     let mut search = Search::new(scene, &mut cluster, &eligible, ledger, receiving);
     search.run();
     let (commands, found, scores) = (search.commands, search.stays, search.scores);

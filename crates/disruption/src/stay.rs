@@ -42,6 +42,8 @@ pub enum Why {
     Score { pool: PoolName, score: f64 },
     /// Pods of other nodes are on their way to it.
     Receives,
+    /// Pods of other nodes take devices with them, which are promised for one command at a time.
+    Devices,
     /// Its pool replaces nodes one for one, and has no place for one more.
     NoSpare { pool: PoolName },
 }
@@ -82,6 +84,7 @@ impl Why {
             Why::SpotToSpotOff | Why::TooFewSpot { .. } => "SpotToSpot",
             Why::Score { .. } => "Balanced",
             Why::Receives => "ReceivesPods",
+            Why::Devices => "Devices",
             Why::NoSpare { .. } => "NodeLimit",
         }
     }
@@ -103,7 +106,8 @@ impl Why {
             | Why::MinValues { .. }
             | Why::SpotToSpotOff
             | Why::TooFewSpot { .. }
-            | Why::Receives => None,
+            | Why::Receives
+            | Why::Devices => None,
         }
     }
 
@@ -122,6 +126,7 @@ impl Why {
             | Why::Settling { .. }
             | Why::Score { .. }
             | Why::Receives
+            | Why::Devices
             | Why::NoSpare { .. } => false,
         }
     }
@@ -170,6 +175,10 @@ impl fmt::Display for Why {
                 "the saving is too small for the disruption: score {score:.2}, and NodePool {pool} asks for 0.50"
             ),
             Why::Receives => write!(f, "pods of other nodes are moving to it"),
+            Why::Devices => write!(
+                f,
+                "pods use devices of the cluster, so that commands are given one by one"
+            ),
             Why::NoSpare { pool } => write!(f, "NodePool {pool} has no room for a replacement next to its nodes"),
         }
     }

@@ -151,6 +151,10 @@ impl<'a, 'w> Search<'a, 'w> {
             self.stays.insert(key.clone(), Why::Receives);
             return false;
         }
+        if !self.cluster.remembers() && !self.commands.is_empty() {
+            self.stays.insert(key.clone(), Why::Devices);
+            return false;
+        }
         !self.taken.contains(&index)
     }
 

@@ -67,6 +67,8 @@ pub(crate) fn decide<'a>(
                 pool: pool.clone(),
                 reason,
             }
+        } else if !cluster.remembers() && !drifting.commands.is_empty() {
+            Why::Devices
         } else {
             match replace(scene, candidate, cluster) {
                 Ok((command, filled)) => {
