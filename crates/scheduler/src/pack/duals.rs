@@ -8,7 +8,7 @@
 ///
 /// The simplex method with an explicit basis: there are only a handful of resources. It starts from a column per resource
 /// that nobody would pay for and ends when no type sells anything below its worth.
-pub(super) fn worth(demand: &[f64], columns: &[(f64, Vec<f64>)]) -> Vec<f64> {
+pub fn unit_worth(demand: &[f64], columns: &[(f64, Vec<f64>)]) -> Vec<f64> {
     let size = demand.len();
     let wanted: Vec<usize> = (0..size).filter(|dim| demand[*dim] > 0.0).collect();
     let scaled =
@@ -118,11 +118,11 @@ impl Basis {
 
 #[cfg(test)]
 mod tests {
-    use super::worth;
+    use super::unit_worth;
 
     #[track_caller]
     fn check(demand: &[f64], columns: &[(f64, Vec<f64>)], expected: &[f64]) {
-        let found = worth(demand, columns);
+        let found = unit_worth(demand, columns);
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-6, "{found} instead of {expected}");
         }
