@@ -197,3 +197,6 @@ impl Fake {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

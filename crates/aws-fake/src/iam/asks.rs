@@ -6,7 +6,7 @@ use super::policy::Ask;
 use crate::{
     region::{
         Region, Tags,
-        templates::{Template, TemplateRef},
+        templates::{ProfileRef, Template, TemplateRef},
     },
     wire::{
         Call, Parameters, Service,
@@ -219,6 +219,14 @@ impl Account<'_> {
                 Seen::default(),
             )
         }));
+        if params.text("TargetCapacitySpecification.DefaultTargetCapacityType") == Some("spot") {
+            let seen = Seen {
+                request_tags: of_template("spot-instances-request"),
+                ..Seen::default()
+            };
+            asks.push(self.ask("ec2", "RunInstances", self.arn("spot-instances-request", "*"), seen));
+        }
+        asks.extend(self.role_of(template).map(|role| self.passing(role)));
         asks
     }
 
@@ -280,14 +288,29 @@ impl Account<'_> {
         };
         let mut asks = vec![self.ask("iam", action, resource, seen)];
         if action == "AddRoleToInstanceProfile" {
-            let role = params.text("RoleName").unwrap_or_default();
-            let seen = Seen {
-                extra: vec![("iam:PassedToService", "ec2.amazonaws.com".to_owned())],
-                ..Seen::default()
-            };
-            asks.push(self.ask("iam", "PassRole", format!("arn:aws:iam::{account}:role/{role}"), seen));
+            asks.push(self.passing(params.text("RoleName").unwrap_or_default()));
         }
         asks
+    }
+
+    /// Handing a role to EC2.
+    fn passing(&self, role: &str) -> Ask {
+        let seen = Seen {
+            extra: vec![("iam:PassedToService", "ec2.amazonaws.com".to_owned())],
+            ..Seen::default()
+        };
+        let resource = format!("arn:aws:iam::{}:role/{role}", self.0.plan.account);
+        self.ask("iam", "PassRole", resource, seen)
+    }
+
+    /// The role that instances of the template get.
+    fn role_of(&self, template: &Template) -> Option<&str> {
+        let profiles = &self.0.identity.profiles;
+        let profile = match template.data.profile.as_ref()? {
+            ProfileRef::Name(name) => profiles.get(name),
+            ProfileRef::Arn(arn) => profiles.values().find(|profile| profile.arn == *arn),
+        };
+        profile?.role.as_deref()
     }
 }
 

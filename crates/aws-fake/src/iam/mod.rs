@@ -46,3 +46,6 @@ fn denied(region: &Region, service: Service, ask: &Ask, verdict: Verdict) -> Ref
         Service::Ssm | Service::Pricing => Refusal::new("AccessDeniedException", text),
     }
 }
+
+#[cfg(test)]
+mod tests;
