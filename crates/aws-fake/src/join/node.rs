@@ -16,6 +16,8 @@ use crate::{
 
 /// The share of the memory that the hypervisor and the kernel leave to the kubelet.
 const MEMORY_SHARE: f64 = 0.95;
+/// The root volume of images that are launched without a word about volumes.
+const ROOT_GIB: u32 = 20;
 /// What kubelets evict at.
 const EVICTION_MIB: u64 = 100;
 
@@ -45,7 +47,9 @@ pub fn object(region: &Region, instance: &Instance, bootstrap: &Bootstrap) -> No
         effect: taint.effect.clone(),
         time_added: None,
     });
-    let (capacity, allocatable) = resources(&instance.fact, bootstrap);
+    // Bottlerocket keeps pods on its second volume, which is the larger; the others have one.
+    let gibibytes = instance.volumes.iter().map(|volume| volume.gibibytes).max();
+    let (capacity, allocatable) = resources(&instance.fact, bootstrap, gibibytes.unwrap_or(ROOT_GIB));
     let address = |kind: &str, address: &str| NodeAddress {
         type_: kind.to_owned(),
         address: address.to_owned(),
@@ -90,15 +94,15 @@ pub fn object(region: &Region, instance: &Instance, bootstrap: &Bootstrap) -> No
 type Amounts = BTreeMap<String, Quantity>;
 
 /// What the machine has, and what of it pods can have. Devices are there as if their plugins ran.
-fn resources(fact: &InstanceType, bootstrap: &Bootstrap) -> (Amounts, Amounts) {
+fn resources(fact: &InstanceType, bootstrap: &Bootstrap, gibibytes: u32) -> (Amounts, Amounts) {
     let pods = bootstrap.max_pods.unwrap_or(110);
     let memory = mebibytes(fact.memory_mib);
     let devices = devices(fact);
-    let amounts = |cpu: String, memory: u64, storage: &str| {
+    let amounts = |cpu: String, memory: u64, gibibytes: u32| {
         let mut all = Amounts::from([
             ("cpu".to_owned(), Quantity(cpu)),
             ("memory".to_owned(), Quantity(format!("{memory}Mi"))),
-            ("ephemeral-storage".to_owned(), Quantity(storage.to_owned())),
+            ("ephemeral-storage".to_owned(), Quantity(format!("{gibibytes}Gi"))),
             ("pods".to_owned(), Quantity(pods.to_string())),
         ]);
         all.extend(
@@ -111,8 +115,13 @@ fn resources(fact: &InstanceType, bootstrap: &Bootstrap) -> (Amounts, Amounts) {
     let reserved = 255 + 11 * u64::from(pods) + EVICTION_MIB;
     let millis = u64::from(fact.vcpus) * 1000 - reserved_millis(fact.vcpus);
     (
-        amounts(fact.vcpus.to_string(), memory, "20Gi"),
-        amounts(format!("{millis}m"), memory.saturating_sub(reserved), "17Gi"),
+        amounts(fact.vcpus.to_string(), memory, gibibytes),
+        // A tenth is what kubelets evict at, and one gibibyte is reserved.
+        amounts(
+            format!("{millis}m"),
+            memory.saturating_sub(reserved),
+            (gibibytes - gibibytes.div_ceil(10)).saturating_sub(1),
+        ),
     )
 }
 
@@ -162,7 +171,7 @@ mod tests {
             max_pods: Some(max_pods),
             ..Bootstrap::default()
         };
-        let (capacity, allocatable) = resources(fact(name).expect("a type of the table"), &bootstrap);
+        let (capacity, allocatable) = resources(fact(name).expect("a type of the table"), &bootstrap, 20);
         let line = |(key, whole): (&String, &Quantity)| format!("{key} {} of {}", allocatable[key].0, whole.0);
         capacity.iter().map(line).collect()
     }

@@ -85,7 +85,6 @@ pub struct FleetRequest {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     pub template_id: String,
-    pub template_name: String,
     pub over: Override,
     pub capacity: Capacity,
 }
@@ -171,7 +170,6 @@ impl Region {
                 all.push(Candidate {
                     choice: Choice {
                         template_id: template.id.clone(),
-                        template_name: template.name.clone(),
                         over: over.clone(),
                         capacity: target.capacity,
                     },

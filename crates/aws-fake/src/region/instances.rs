@@ -52,6 +52,13 @@ pub struct AttachedInterface {
     pub groups: Vec<String>,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachedVolume {
+    pub id: String,
+    pub device: String,
+    pub gibibytes: u32,
+}
+
 /// How an instance came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
@@ -111,8 +118,7 @@ pub struct Instance {
     /// Ids and names.
     pub groups: Vec<(String, String)>,
     pub interfaces: Vec<AttachedInterface>,
-    /// Device names and ids.
-    pub volumes: Vec<(String, String)>,
+    pub volumes: Vec<AttachedVolume>,
     pub monitoring: bool,
     pub metadata: Vec<(String, String)>,
     /// As it came, in base64.

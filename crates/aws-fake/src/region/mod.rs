@@ -17,6 +17,7 @@ pub mod network;
 pub mod notices;
 pub mod queue;
 pub mod reserved;
+pub mod start;
 pub mod templates;
 
 use std::collections::BTreeMap;
@@ -150,13 +151,6 @@ impl Region {
             ..
         } = &self.plan;
         format!("arn:aws:eks:{region}:{account}:cluster/{cluster}")
-    }
-
-    /// The zones of the region's instance types, by name.
-    pub fn zones(&self) -> impl Iterator<Item = String> + '_ {
-        network::ZONES
-            .iter()
-            .map(|letter| format!("{}{letter}", self.plan.region))
     }
 
     pub fn create_profile(

@@ -70,11 +70,6 @@ impl Queue {
         self.messages.len()
     }
 
-    /// When the next message can be received, if nothing new comes before.
-    pub fn next_visible(&self) -> Option<Timestamp> {
-        self.messages.iter().map(|message| message.visible_at).min()
-    }
-
     pub(super) fn forget_old(&mut self, now: Timestamp) {
         self.messages
             .retain(|message| now.duration_since(message.sent) <= RETENTION);

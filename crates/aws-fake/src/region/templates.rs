@@ -24,7 +24,6 @@ pub struct TemplateData {
     pub market: Option<String>,
     pub monitoring: bool,
     pub metadata: Vec<(String, String)>,
-    pub enclave: bool,
     /// By the kind of resource.
     pub tags: Vec<(String, Tags)>,
 }
@@ -43,15 +42,12 @@ pub struct Interface {
     pub kind: String,
     pub groups: Vec<String>,
     pub subnet: Option<String>,
-    pub public: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Volume {
     pub device: String,
-    pub kind: String,
     pub gibibytes: u32,
-    pub encrypted: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -97,10 +97,10 @@ pub fn write_instance(xml: &mut Xml, instance: &Instance, region: &Region, now: 
     xml.items(
         "blockDeviceMapping",
         instance.volumes.iter().filter(|_| !gone),
-        |xml, (device, volume)| {
-            xml.leaf("deviceName", device);
+        |xml, volume| {
+            xml.leaf("deviceName", &volume.device);
             xml.node("ebs", |xml| {
-                xml.leaf("volumeId", volume);
+                xml.leaf("volumeId", &volume.id);
                 xml.leaf("status", "attached");
                 xml.leaf("deleteOnTermination", true);
             });

@@ -139,7 +139,6 @@ pub fn decode(data: &Params) -> Result<TemplateData, Refusal> {
         metadata: metadata
             .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
             .collect(),
-        enclave: data.flag("EnclaveOptions.Enabled"),
         tags: tag_specifications(data),
     })
 }
@@ -151,15 +150,12 @@ fn interface(params: &Params) -> Result<Interface, Refusal> {
         kind: params.text("InterfaceType").unwrap_or("interface").to_owned(),
         groups: params.texts("SecurityGroupId"),
         subnet: params.text("SubnetId").map(str::to_owned),
-        public: params.flag("AssociatePublicIpAddress"),
     })
 }
 
 fn volume(params: &Params) -> Result<Volume, Refusal> {
     Ok(Volume {
         device: params.text("DeviceName").unwrap_or_default().to_owned(),
-        kind: params.text("Ebs.VolumeType").unwrap_or("gp2").to_owned(),
         gibibytes: params.number("Ebs.VolumeSize")?.unwrap_or(8),
-        encrypted: params.flag("Ebs.Encrypted"),
     })
 }
