@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Tags, filter::Filtered};
+use super::{Tags, filter::Filtered, market::Capacity};
 
 #[derive(Clone, Debug)]
 pub struct Reservation {
@@ -29,6 +29,16 @@ impl Reservation {
         match self.ends {
             Some(end) if end <= now => "expired",
             _ => "active",
+        }
+    }
+
+    /// Whether requests for this capacity can be served from it: blocks and interruptible reservations have their own.
+    pub fn serves(&self, capacity: Capacity) -> bool {
+        match capacity {
+            Capacity::OnDemand => self.kind == "default" && !self.interruptible,
+            Capacity::CapacityBlock => self.kind == "capacity-block",
+            Capacity::Interruptible => self.interruptible,
+            Capacity::Spot => false,
         }
     }
 }

@@ -85,7 +85,8 @@ impl Region {
             };
             let reservation = self.reservations.get_mut(target).ok_or_else(missing)?;
             let fits = reservation.instance_type == checked.fact.name && reservation.zone == checked.zone;
-            if !fits || reservation.state(now) != "active" || reservation.available == 0 {
+            let serves = fits && reservation.serves(checked.capacity) && reservation.state(now) == "active";
+            if !serves || reservation.available == 0 {
                 return Err(Refusal::new(
                     "ReservationCapacityExceeded",
                     "The requested reservation does not have sufficient compatible and available capacity for this request.",
@@ -94,13 +95,17 @@ impl Region {
             reservation.available -= 1;
             return Ok(Some(target.clone()));
         }
-        let takes_open =
-            checked.capacity == Capacity::OnDemand && choice.preference.as_deref().is_none_or(|word| word == "open");
-        if !takes_open {
-            return Ok(None);
+        match checked.capacity {
+            Capacity::CapacityBlock | Capacity::Interruptible => {
+                let message = "The launch template names no capacity reservation to launch into.";
+                return Err(Refusal::new("InvalidFleetConfig", message));
+            }
+            Capacity::OnDemand if choice.preference.as_deref().is_none_or(|word| word == "open") => {}
+            Capacity::OnDemand | Capacity::Spot => return Ok(None),
         }
         let open = self.reservations.values_mut().find(|reservation| {
             reservation.match_criteria == "open"
+                && reservation.serves(checked.capacity)
                 && reservation.instance_type == checked.fact.name
                 && reservation.zone == checked.zone
                 && reservation.available > 0

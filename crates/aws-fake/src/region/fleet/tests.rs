@@ -209,10 +209,8 @@ fn what_cannot_be_had_at_all_is_told_for_every_override() {
     );
 }
 
-#[test]
-fn a_targeted_reservation_is_all_there_is() {
-    let mut region = region();
-    let reservation = Reservation {
+fn reservation(kind: &str, interruptible: bool) -> Reservation {
+    Reservation {
         id: "cr-1".to_owned(),
         arn: String::new(),
         owner: String::new(),
@@ -220,23 +218,64 @@ fn a_targeted_reservation_is_all_there_is() {
         zone: "us-west-2a".to_owned(),
         zone_id: "usw2-az1".to_owned(),
         match_criteria: "targeted".to_owned(),
-        kind: "default".to_owned(),
-        interruptible: false,
+        kind: kind.to_owned(),
+        interruptible,
         total: 1,
         available: 1,
         started: NOW,
         ends: None,
         tags: Tags::new(),
-    };
-    region.reservations.insert("cr-1".to_owned(), reservation);
-    let reserved = TemplateData {
+    }
+}
+
+fn targeted() -> TemplateData {
+    TemplateData {
         reservation: ReservationChoice {
             preference: Some("capacity-reservations-only".to_owned()),
             target: Some("cr-1".to_owned()),
         },
         ..TemplateData::default()
-    };
-    let template = template(&mut region, reserved);
+    }
+}
+
+#[test]
+fn a_reservation_serves_its_own_kind_of_request_only() {
+    let kinds = [("default", false), ("capacity-block", false), ("default", true)];
+    let requests = [Capacity::OnDemand, Capacity::CapacityBlock, Capacity::Interruptible];
+    for (place, capacity) in requests.into_iter().enumerate() {
+        for (other, (kind, interruptible)) in kinds.into_iter().enumerate() {
+            let mut region = region();
+            region
+                .reservations
+                .insert("cr-1".to_owned(), reservation(kind, interruptible));
+            let template = template(&mut region, targeted());
+            let one = target(capacity, 1, Strategy::LowestPrice);
+            let answer = create(&mut region, template, one, "m5.large/a");
+            assert_eq!(
+                !answer.instances.is_empty(),
+                place == other,
+                "{capacity:?} {kind} {interruptible}"
+            );
+        }
+    }
+    let block = target(Capacity::CapacityBlock, 1, Strategy::LowestPrice);
+    check(
+        &mut region(),
+        block,
+        "m5.large/a",
+        &expect![[r#"
+        InvalidFleetConfig m5.large/a
+    "#]],
+    );
+}
+
+#[test]
+fn a_targeted_reservation_is_all_there_is() {
+    let mut region = region();
+    region
+        .reservations
+        .insert("cr-1".to_owned(), reservation("default", false));
+    let template = template(&mut region, targeted());
     let two = target(Capacity::OnDemand, 2, Strategy::LowestPrice);
     let answer = create(&mut region, template.clone(), two, "m5.large/a m5.large/b");
     let expected = expect![[r#"

@@ -122,17 +122,18 @@ pub fn write_instance(xml: &mut Xml, instance: &Instance, region: &Region, now: 
             xml.leaf("id", id);
         });
     }
-    xml.maybe("capacityReservationId", instance.reservation.as_ref());
+    // Instances outlive a reservation that has ended, and are then on-demand.
+    let reservation = instance.reservation.as_ref().filter(|id| {
+        let known = region.reservations.get(*id);
+        known.is_some_and(|reservation| reservation.state(now) == "active")
+    });
+    xml.maybe("capacityReservationId", reservation);
     xml.node("capacityReservationSpecification", |xml| {
         xml.leaf(
             "capacityReservationPreference",
             instance.reservation_preference.as_deref().unwrap_or("open"),
         );
-        if let Some(id) = instance
-            .reservation
-            .as_ref()
-            .filter(|_| instance.reservation_preference.is_some())
-        {
+        if let Some(id) = reservation.filter(|_| instance.reservation_preference.is_some()) {
             xml.node("capacityReservationTarget", |xml| xml.leaf("capacityReservationId", id));
         }
     });
