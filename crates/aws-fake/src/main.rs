@@ -1,6 +1,9 @@
 //! `aws-fake`: an AWS region on a port of this machine.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use aws_fake::{Fake, control::Command, join, region::Plan, server::serve};
@@ -67,7 +70,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// A client of the cluster, whose address, authority and version EKS then tells.
-async fn connect(path: &PathBuf, plan: &mut Plan) -> anyhow::Result<Client> {
+async fn connect(path: &Path, plan: &mut Plan) -> anyhow::Result<Client> {
     let kubeconfig = Kubeconfig::read_from(path).with_context(|| format!("could not read {}", path.display()))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let config = config.with_context(|| format!("{} leads to no cluster", path.display()))?;
@@ -97,7 +100,7 @@ fn pem(certificate: &[u8]) -> String {
     )
 }
 
-fn run_script(fake: &Fake, path: &PathBuf) -> anyhow::Result<()> {
+fn run_script(fake: &Fake, path: &Path) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
     let commands: Vec<Command> =
         serde_saphyr::from_str(&text).with_context(|| format!("{} is not a list of orders", path.display()))?;

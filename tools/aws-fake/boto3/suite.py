@@ -306,6 +306,23 @@ class Fleets(Case):
         self.refused("InvalidLaunchTemplateName.NotFoundException", self.fleet, template="karpenter.k8s.aws/0",
                      overrides=[self.override()])
 
+    def test_what_is_not_there_is_refused_and_not_ignored(self):
+        weighted = [self.override(WeightedCapacity=2)]
+        self.refused("UnknownParameter", self.fleet, template=self.template(), overrides=weighted)
+        self.refused("UnknownParameter", self.fleet, template=self.template(), overrides=[self.override()],
+                     OnDemandOptions={"MinTargetCapacity": 1})
+        self.refused("InvalidParameterValue", ec2.create_fleet, Type="maintain", LaunchTemplateConfigs=[],
+                     TargetCapacitySpecification={"TotalTargetCapacity": 1})
+
+    def test_new_things_are_seen_a_little_later(self):
+        control("timing", {"propagation": 2})
+        self.addCleanup(control, "timing", {"propagation": 0})
+        name = self.template()
+        self.refused("InvalidLaunchTemplateName.NotFoundException", self.fleet, template=name, overrides=[self.override()])
+        self.until(lambda: name in [found["LaunchTemplateName"] for found in ec2.describe_launch_templates()["LaunchTemplates"]])
+        id = self.fleet(name, [self.override()])["Instances"][0]["InstanceIds"][0]
+        self.refused("InvalidInstanceID.NotFound", ec2.describe_instances, InstanceIds=[id])
+
     def test_a_token_launches_once(self):
         template, token = self.template(), str(uuid.uuid4())
         one, two = (self.fleet(template, [self.override()], ClientToken=token) for _ in range(2))

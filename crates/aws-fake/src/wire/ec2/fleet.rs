@@ -52,7 +52,11 @@ fn request(params: &Params) -> Result<FleetRequest, Refusal> {
         let template = template.ok_or_else(|| Refusal::missing("LaunchTemplateSpecification"))?;
         Ok(FleetGroup {
             template: reference(template)?,
-            overrides: config.list("Overrides").into_iter().map(over).collect(),
+            overrides: config
+                .list("Overrides")
+                .into_iter()
+                .map(over)
+                .collect::<Result<_, _>>()?,
         })
     };
     let groups: Vec<FleetGroup> = params
@@ -71,18 +75,24 @@ fn request(params: &Params) -> Result<FleetRequest, Refusal> {
     })
 }
 
-fn over(params: &Params) -> Override {
+fn over(params: &Params) -> Result<Override, Refusal> {
+    params.only(&["InstanceType", "SubnetId", "AvailabilityZone", "ImageId", "Priority"])?;
     let owned = |name: &str| params.text(name).map(str::to_owned);
-    Override {
+    Ok(Override {
         instance_type: owned("InstanceType"),
         subnet: owned("SubnetId"),
         zone: owned("AvailabilityZone"),
         image: owned("ImageId"),
         priority: owned("Priority"),
-    }
+    })
 }
 
 fn targets(params: &Params) -> Result<Vec<Target>, Refusal> {
+    for options in ["OnDemandOptions", "SpotOptions"] {
+        params
+            .get(options)
+            .map_or(Ok(()), |options| options.only(&["AllocationStrategy"]))?;
+    }
     let number = |name: &str| params.number::<u32>(&format!("TargetCapacitySpecification.{name}"));
     let total = number("TotalTargetCapacity")?
         .ok_or_else(|| Refusal::missing("TargetCapacitySpecification.TotalTargetCapacity"))?;

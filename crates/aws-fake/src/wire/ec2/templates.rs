@@ -24,6 +24,24 @@ pub fn create(region: &mut Region, params: &Params, now: Timestamp) -> Result<Xm
     let data = params
         .get("LaunchTemplateData")
         .ok_or_else(|| Refusal::missing("LaunchTemplateData"))?;
+    data.only(&[
+        "BlockDeviceMapping",
+        "CapacityReservationSpecification",
+        "CpuOptions",
+        "EbsOptimized",
+        "EnclaveOptions",
+        "IamInstanceProfile",
+        "ImageId",
+        "InstanceMarketOptions",
+        "InstanceType",
+        "MetadataOptions",
+        "Monitoring",
+        "NetworkInterface",
+        "Placement",
+        "SecurityGroupId",
+        "TagSpecification",
+        "UserData",
+    ])?;
     let data = decode(data)?;
     data.check()?;
     unless_dry(params)?;
