@@ -116,6 +116,7 @@ mod tests {
             parameters: Parameters::Form(Params::default()),
             access_key: None,
             attempt: 1,
+            host: None,
         }
     }
 

@@ -79,6 +79,8 @@ pub struct Call {
     pub access_key: Option<String>,
     /// Which attempt of the client's SDK this is.
     pub attempt: u32,
+    /// Where the request was sent to, for answers that name a place to send others to.
+    pub host: Option<String>,
 }
 
 impl Call {
@@ -101,6 +103,7 @@ impl Call {
             parameters,
             access_key,
             attempt: attempt.and_then(|number| number.parse().ok()).unwrap_or(1),
+            host: Some(header("host")).filter(|host| !host.is_empty()).map(str::to_owned),
         })
     }
 

@@ -51,7 +51,12 @@ pub(super) fn carry_out(
         "GetQueueUrl" => {
             own(&required("QueueName")?)?;
             let (plan, name) = (&region.plan, &region.queue.name);
-            json!({"QueueUrl": format!("https://sqs.{}.amazonaws.com/{}/{name}", plan.region, plan.account)})
+            // Some clients send the next request to this place and not to the endpoint that they were given.
+            let place = match &call.host {
+                Some(host) => format!("http://{host}"),
+                None => format!("https://sqs.{}.amazonaws.com", plan.region),
+            };
+            json!({"QueueUrl": format!("{place}/{}/{name}", plan.account)})
         }
         "ReceiveMessage" => {
             check_url()?;
