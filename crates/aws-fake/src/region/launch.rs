@@ -214,3 +214,6 @@ impl Region {
         Ok(Some(group.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests;
