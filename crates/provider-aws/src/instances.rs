@@ -91,7 +91,8 @@ impl Instances {
         futures::join!(describe, terminate);
     }
 
-    fn remembered(&self, id: &str) -> Option<InstanceInfo> {
+    /// What was last seen of the instance.
+    pub fn remembered(&self, id: &str) -> Option<InstanceInfo> {
         self.known.read().get(id).cloned()
     }
 
@@ -118,6 +119,11 @@ impl Instances {
             None => known.remove(id),
         };
         Ok(found)
+    }
+
+    /// Takes note of an instance that was just launched: EC2 may not show it for some seconds.
+    pub fn launched(&self, instance: InstanceInfo) {
+        self.known.write().insert(instance.id.clone(), instance);
     }
 
     /// Every instance of the cluster that is not gone, those that are ending included.
