@@ -2,6 +2,8 @@
 //!
 //! Each subcommand is a module; they print values that other crates computed and decide nothing themselves.
 
+#[cfg(feature = "aws")]
+mod aws;
 mod completion;
 mod controller;
 mod crds;

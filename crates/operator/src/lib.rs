@@ -17,4 +17,5 @@ pub mod settings;
 pub mod throttle;
 
 pub use engine::{Broken, Engine, Running};
+pub use controllers::fleet::Fleet;
 pub use operator::{Duties, Operator, OperatorError};

@@ -249,3 +249,64 @@ impl AwsMetrics {
         *offered = seen.into_keys().collect();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::{Offering, Overhead, Quantity, Requirements, Resources};
+
+    use super::*;
+
+    fn shape(name: &str, offerings: &[(CapacityType, &str, bool)]) -> Arc<InstanceType> {
+        let offering = |(capacity_type, zone, available): &(CapacityType, &str, bool)| Offering {
+            capacity_type: *capacity_type,
+            zone: (*zone).into(),
+            price: 0.5,
+            available: *available,
+            requirements: Requirements::new(),
+            reservation_capacity: None,
+            capacity_override: None,
+            overhead_override: None,
+        };
+        let capacity = Resources::new()
+            .with("cpu".into(), Quantity::from_int(2))
+            .with("memory".into(), Quantity::from_bytes(1 << 30));
+        Arc::new(InstanceType::new(
+            name.into(),
+            Requirements::new(),
+            offerings.iter().map(offering).collect(),
+            capacity,
+            Overhead::default(),
+        ))
+    }
+
+    /// AW24.9.11, AW24.10.1, AW24.10.12
+    #[test]
+    fn an_offering_is_available_when_any_pool_can_buy_it() {
+        use CapacityType::OnDemand;
+        let metrics = AwsMetrics::default();
+        let one = [shape("m5.large", &[(OnDemand, "a", false), (OnDemand, "b", true)])];
+        let other = [shape("m5.large", &[(OnDemand, "a", true)])];
+        metrics.offered([&one[..], &other[..]], false);
+        let text = metrics.encoded();
+        let has = |text: &str, line: &str| text.lines().any(|found| found == line);
+        let series = |name: &str, zone: &str| {
+            let family = "karpenter_cloudprovider_instance_type_offering_";
+            format!("{family}{name}{{instance_type=\"m5.large\",capacity_type=\"on-demand\",zone=\"{zone}\"}}")
+        };
+        assert!(has(&text, &format!("{} 1.0", series("available", "a"))), "{text}");
+        assert!(has(&text, &format!("{} 0.5", series("price_estimate", "b"))), "{text}");
+        assert!(has(
+            &text,
+            "karpenter_cloudprovider_instance_type_cpu_cores{instance_type=\"m5.large\"} 2.0"
+        ));
+        assert!(!text.contains("capacity_type=\"reserved\""));
+
+        metrics.offered([&one[..1]], true);
+        assert!(metrics.encoded().contains("capacity_type=\"reserved\""));
+        metrics.offered([], true);
+        assert!(
+            !metrics.encoded().contains("offering_available{"),
+            "series of what is gone go too"
+        );
+    }
+}
