@@ -64,9 +64,9 @@ const DONE: [&str; 2] = [TAGGED, CLUSTER_NAME_TAGGED];
 
 /// Nothing before the node is known, nothing on the way out, nothing twice.
 fn decide<'a>(claim: &'a NodeClaim, id: Option<&'a ProviderId>) -> Option<Wanted<'a>> {
-    let is_done = |key: &&str| claim.annotations().get(*key).is_some_and(|value| value == "true");
+    let is_done = |key: &str| claim.annotations().get(key).is_some_and(|value| value == "true");
     let node = claim.status.as_ref()?.node_name.as_deref()?;
-    if claim.metadata.deletion_timestamp.is_some() || DONE.iter().all(|key| is_done(&key)) {
+    if claim.metadata.deletion_timestamp.is_some() || DONE.iter().all(|key| is_done(key)) {
         return None;
     }
     let Some(instance) = id.and_then(provider_id::instance_id) else {

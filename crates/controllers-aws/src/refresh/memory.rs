@@ -27,8 +27,9 @@ impl Memory {
     }
 }
 
-fn is_registered(node: &Node) -> bool {
-    node.labels().get(labels::REGISTERED).map(String::as_str) == Some("true")
+/// A node may be registered before its kubelet has reported anything.
+fn has_reported(node: &Node) -> bool {
+    node.labels().get(labels::REGISTERED).map(String::as_str) == Some("true") && memory_of(node).is_some()
 }
 
 fn memory_of(node: &Node) -> Option<Quantity> {
@@ -45,8 +46,8 @@ impl Reconcile for Memory {
 
     fn keys(&self, event: &Event, _: &View, add: &mut dyn FnMut(NodeName)) {
         let Event::Node(change) = event else { return };
-        let was = change.old.as_deref().is_some_and(is_registered);
-        if !was && change.new.as_deref().is_some_and(is_registered) {
+        let was = change.old.as_deref().is_some_and(has_reported);
+        if !was && change.new.as_deref().is_some_and(has_reported) {
             add((&*change.key.name).into());
         }
     }

@@ -28,7 +28,7 @@ async fn a_class_becomes_ready_with_all_that_its_selectors_found() {
     assert!(class.annotations().contains_key("karpenter.k8s.aws/ec2nodeclass-hash"));
 
     let written = class.resource_version();
-    tokio::time::sleep(minutes(30)).await;
+    tokio::time::sleep(minutes(20)).await;
     let later: EC2NodeClass = cluster.get("default").await;
     assert_eq!(
         later.resource_version(),

@@ -12,7 +12,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use api::{aws::EC2NodeClass, labels::annotations};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use model::{ClaimName, Labels, ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
+use model::{
+    ClaimName, Labels, ProviderId, Requirements, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog,
+};
 use parking_lot::Mutex;
 use provider::{
     CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, RepairPolicy, Termination,
@@ -62,20 +64,28 @@ impl AwsProvider {
         }
     }
 
-    fn told(&self, info: &InstanceInfo) -> Instance {
-        let class = info.tags.get(tags::NODE_CLASS);
-        let class = class.and_then(|name| self.objects.class(name));
-        let shape = class
-            .as_deref()
-            .and_then(|class| self.services.requirements_of(class, None, &info.instance_type));
-        let purchase = Purchase::of(info, self.services.reserved_capacity);
-        let tagged = info.tags.get(tags::NODE_CLAIM).map(ClaimName::from);
-        Instance {
-            provider_id: provider_id::of(&info.zone, &info.id),
-            claim: tagged.or_else(|| self.owners.lock().get(&info.id).cloned()),
-            launched: info.launched.unwrap_or(Timestamp::UNIX_EPOCH),
-            labels: machine::labels(info, &purchase, shape.as_ref(), class.as_deref()),
+    /// Instances as the controllers know them. Classes are read once, however many instances there are.
+    fn told<'a>(&self, infos: impl IntoIterator<Item = &'a InstanceInfo>) -> Vec<Instance> {
+        let mut classes: BTreeMap<&str, Option<Arc<EC2NodeClass>>> = BTreeMap::new();
+        let mut shapes: BTreeMap<(&str, &str), Option<Requirements>> = BTreeMap::new();
+        let mut told = Vec::new();
+        for info in infos {
+            let name = info.tags.get(tags::NODE_CLASS).map_or("", String::as_str);
+            let class = classes.entry(name).or_insert_with(|| self.objects.class(name)).clone();
+            let shape = shapes.entry((name, &info.instance_type)).or_insert_with(|| {
+                let class = class.as_deref()?;
+                self.services.requirements_of(class, None, &info.instance_type)
+            });
+            let purchase = Purchase::of(info, self.services.reserved_capacity);
+            let tagged = info.tags.get(tags::NODE_CLAIM).map(ClaimName::from);
+            told.push(Instance {
+                provider_id: provider_id::of(&info.zone, &info.id),
+                claim: tagged.or_else(|| self.owners.lock().get(&info.id).cloned()),
+                launched: info.launched.unwrap_or(Timestamp::UNIX_EPOCH),
+                labels: machine::labels(info, &purchase, shape.as_ref(), class.as_deref()),
+            });
         }
+        told
     }
 
     /// The id of the zone, as far as a class has told it.
@@ -166,13 +176,13 @@ impl CloudProvider for AwsProvider {
             return Ok(None);
         };
         let found = self.services.instances.get(instance, Freshness::Asked).await;
-        Ok(found.map_err(refused)?.map(|info| self.told(&info)))
+        let found = found.map_err(refused)?;
+        Ok(self.told(&found).into_iter().next())
     }
 
     async fn instances(&self) -> Result<Vec<Instance>, ProviderError> {
         let listed = self.services.instances.list().await.map_err(refused)?;
-        let alive = listed.iter().filter(|info| !machine::is_ending(info));
-        Ok(alive.map(|info| self.told(info)).collect())
+        Ok(self.told(listed.iter().filter(|info| !machine::is_ending(info))))
     }
 
     async fn catalog(&self, pool: &Pool) -> Result<Catalog, ProviderError> {
