@@ -25,6 +25,8 @@ pub struct Knobs {
     pub launch_timeout: Duration,
     /// A claim whose node has not joined after this time is given up.
     pub registration_timeout: Duration,
+    /// Whether nodes that the provider takes for ill are let go.
+    pub node_repair: bool,
     /// Whether series per object are kept.
     pub observe_cluster: bool,
     pub features: Features,
@@ -49,6 +51,7 @@ impl Default for Knobs {
             solver: scheduler::Options::default(),
             launch_timeout: Duration::from_secs(5 * 60),
             registration_timeout: Duration::from_secs(15 * 60),
+            node_repair: false,
             observe_cluster: true,
             features: Features::default(),
         }

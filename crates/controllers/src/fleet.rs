@@ -14,11 +14,12 @@ use crate::{
     interruption::Interruption,
     node::{
         eviction::{EvictionQueue, Evictions},
+        health::Health,
         termination::Termination,
     },
     node_claim::{
-        consolidatable::Consolidatable, expiration::Expiration, garbage_collection::GarbageCollection,
-        lifecycle::Lifecycle, pod_events::PodEvents,
+        consistency::Consistency, consolidatable::Consolidatable, expiration::Expiration,
+        garbage_collection::GarbageCollection, lifecycle::Lifecycle, pod_events::PodEvents,
     },
     node_pool::NodePools,
     observer::Observer,
@@ -89,6 +90,7 @@ pub fn all(ctx: &Ctx, join: impl FnOnce(&mut Fleet)) -> Vec<Task> {
     fleet.add(Lifecycle::new(ctx));
     fleet.add(Expiration::new(ctx));
     fleet.add(GarbageCollection::new(ctx));
+    fleet.add(Consistency::new(ctx));
     fleet.add(Interruption::new(ctx));
     fleet.add(PodEvents::new(ctx));
     fleet.add(UnreadablePods::new(ctx));
@@ -105,6 +107,9 @@ pub fn all(ctx: &Ctx, join: impl FnOnce(&mut Fleet)) -> Vec<Task> {
     }
     if ctx.knobs.features.node_overlay {
         fleet.add(NodeOverlays::new(ctx));
+    }
+    if ctx.knobs.node_repair && !ctx.cloud.repair_policies().is_empty() {
+        fleet.add(Health::new(ctx));
     }
     join(&mut fleet);
     fleet.push(Provisioner::NAME, Provisioner::new(ctx).run());

@@ -16,6 +16,9 @@ use crate::{
     workload::ControllerKey,
 };
 
+/// A pod that terminates for this much longer than it was granted has nobody to finish it.
+pub const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
 /// Where a pod is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodPhase {
@@ -305,8 +308,7 @@ impl Pod {
 
     /// Still terminating a minute after it should have been gone: its kubelet is not there to finish it.
     pub fn is_stuck_terminating(&self, now: Timestamp) -> bool {
-        self.deletion
-            .is_some_and(|due| now > due + SignedDuration::from_mins(1))
+        self.deletion.is_some_and(|due| now > due + STUCK_AFTER)
     }
 
     /// A drain has to wait for it.

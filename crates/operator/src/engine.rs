@@ -187,6 +187,7 @@ fn knobs(settings: &Settings) -> Knobs {
             default_spreads: settings.scheduler_config.default_spreads.clone(),
             ..Options::default()
         },
+        node_repair: settings.feature_gates.node_repair,
         observe_cluster: settings.observe_cluster_state,
         features: Features {
             static_capacity: settings.feature_gates.static_capacity,

@@ -18,8 +18,8 @@ use model::{
 };
 use parking_lot::Mutex;
 use provider::{
-    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, NoticeKind, ProviderError, RepairPolicy,
-    Termination,
+    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, NoticeKind, ProviderError,
+    RegistrationHook, RepairPolicy, Termination,
 };
 
 use crate::{
@@ -46,6 +46,7 @@ pub struct SimProvider {
     vocabulary: Arc<Vocabulary>,
     classes: Arc<dyn NodeClasses>,
     repair_policies: Vec<RepairPolicy>,
+    hooks: Vec<Arc<dyn RegistrationHook>>,
     /// Whether what is left of the catalog depends on what is running.
     has_reservations: bool,
     /// Until when an offering counts as unavailable because a launch found it short.
@@ -67,11 +68,18 @@ impl SimProvider {
             has_reservations,
             vocabulary: Arc::new(catalog.vocabulary()),
             repair_policies: vec![unready("False"), unready("Unknown")],
+            hooks: Vec::new(),
             short: Mutex::default(),
             cloud,
             catalog,
             classes,
         }
+    }
+
+    /// Nodes are registered once these agree.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Vec<Arc<dyn RegistrationHook>>) -> Self {
+        Self { hooks, ..self }
     }
 
     pub fn cloud(&self) -> &SimCloud {
@@ -291,6 +299,10 @@ impl CloudProvider for SimProvider {
 
     fn repair_policies(&self) -> &[RepairPolicy] {
         &self.repair_policies
+    }
+
+    fn registration_hooks(&self) -> &[Arc<dyn RegistrationHook>] {
+        &self.hooks
     }
 }
 

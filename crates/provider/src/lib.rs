@@ -9,6 +9,7 @@ mod error;
 mod instance;
 pub mod metered;
 mod notice;
+mod registration;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ pub use error::{ProviderError, Reason, Retry};
 pub use instance::{Instance, LaunchRequest, Launched, Termination};
 pub use metered::Metered;
 pub use notice::{Notice, NoticeKind};
+pub use registration::{Admission, Registering, RegistrationHook};
 
 /// A kind of node class that a provider serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +99,11 @@ pub trait CloudProvider: Send + Sync + 'static {
 
     /// Conditions under which a node is given up.
     fn repair_policies(&self) -> &[RepairPolicy] {
+        &[]
+    }
+
+    /// What has to be done to a node before it is registered.
+    fn registration_hooks(&self) -> &[Arc<dyn RegistrationHook>] {
         &[]
     }
 

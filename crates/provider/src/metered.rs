@@ -9,8 +9,8 @@ use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Ca
 use tokio::time::Instant;
 
 use crate::{
-    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, Reason, RepairPolicy,
-    Termination,
+    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, Reason, RegistrationHook,
+    RepairPolicy, Termination,
 };
 
 /// A call that is worth reporting. The others only hand over what is known already.
@@ -191,6 +191,10 @@ impl CloudProvider for Metered {
 
     fn repair_policies(&self) -> &[RepairPolicy] {
         self.inner.repair_policies()
+    }
+
+    fn registration_hooks(&self) -> &[Arc<dyn RegistrationHook>] {
+        self.inner.registration_hooks()
     }
 }
 

@@ -61,8 +61,8 @@ impl Indexed for resource::ResourceSlice {
         put(&mut core.view_mut().snapshot.resource_slices, &change.key.name, change);
     }
 
-    fn event(_: Change<ResourceSlice>) -> Option<Event> {
-        None
+    fn event(change: Change<ResourceSlice>) -> Option<Event> {
+        Some(Event::Slice(change))
     }
 }
 

@@ -11,7 +11,7 @@ use k8s_openapi::api::{
     core::v1::{Node, PodTemplate},
     storage::v1::VolumeAttachment,
 };
-use model::{NodeKey, Pod, PoolName};
+use model::{NodeKey, Pod, PoolName, dra::ResourceSlice, snapshot::DisruptionBudget};
 
 use crate::{NodeClass, ObjectKey};
 
@@ -49,6 +49,9 @@ pub enum Event {
     Pod(Change<Pod>),
     NodeClass(Change<NodeClass>),
     Attachment(Change<VolumeAttachment>),
+    Budget(Change<DisruptionBudget>),
+    /// Devices that a driver has published.
+    Slice(Change<ResourceSlice>),
     Buffer(Change<CapacityBuffer>),
     PodTemplate(Change<PodTemplate>),
     Overlay(Change<NodeOverlay>),

@@ -11,7 +11,7 @@
 //! Written on the plain list and watch calls rather than on kube's watcher, which does not tell the version of a list:
 //! without it, a list that was under way during one of our own writes would undo that write in the index.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use kube::{
@@ -66,6 +66,13 @@ enum WatchEnd {
 /// A list that cannot be answered within this time is asked for again.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// When the server wants to be asked again, if it says so.
+pub fn retry_after(error: &kube::Error) -> Option<Duration> {
+    let kube::Error::Api(status) = error else { return None };
+    let secs = status.details.as_ref()?.retry_after_seconds;
+    (secs > 0).then(|| Duration::from_secs(secs.into()))
+}
+
 impl<K: Indexed> Feed<K> {
     /// From here on the index counts as unsynced until this feed has listed once.
     pub fn new(api: Api<K>, kind: K::DynamicType, index: Arc<Index>, pace: FeedPace) -> Self {
@@ -101,24 +108,26 @@ impl<K: Indexed> Feed<K> {
                 }
                 Err(error) => {
                     warn!(kind = ?K::KIND, error = %error, "could not list");
-                    sleep(pause).await;
+                    sleep(pause.max(retry_after(&error).unwrap_or_default())).await;
                     pause = self.longer(pause);
                     continue;
                 }
             };
-            pause = self.pace.first_pause;
             loop {
                 let (begun, from) = (Instant::now(), at);
-                match self.watch(at).await {
-                    WatchEnd::Expired => break,
-                    WatchEnd::At(reached) => at = reached,
-                }
-                // A watch that told something, or that lasted, was healthy whatever ended it.
-                if at != from || begun.elapsed() > self.pace.longest_pause {
+                let end = self.watch(at).await;
+                // A watch that told something, or that lasted, was healthy whatever ended it. One that is refused at
+                // once, even with word to list again, is no reason to ask without a pause.
+                let told = matches!(end, WatchEnd::At(reached) if reached != from);
+                if told || begun.elapsed() > self.pace.longest_pause {
                     pause = self.pace.first_pause;
                 }
                 sleep(pause).await;
                 pause = self.longer(pause);
+                match end {
+                    WatchEnd::Expired => break,
+                    WatchEnd::At(reached) => at = reached,
+                }
             }
         }
     }
@@ -129,7 +138,7 @@ impl<K: Indexed> Feed<K> {
 
     async fn list(&self) -> Result<u64, kube::Error> {
         let mut params = ListParams::default().limit(self.pace.page_size);
-        let mut objects = Vec::new();
+        let mut listed = BTreeSet::new();
         loop {
             let page = match timeout(LIST_TIMEOUT, self.api.list(&params)).await {
                 Ok(page) => page,
@@ -140,17 +149,17 @@ impl<K: Indexed> Feed<K> {
                 // The server no longer has the state that the earlier pages came from: begin again.
                 Err(kube::Error::Api(status)) if status.code == 410 && params.continue_token.is_some() => {
                     params.continue_token = None;
-                    objects.clear();
+                    listed.clear();
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            objects.extend(page.items);
+            self.index.take_page(page.items, &self.kind, &mut listed);
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params.continue_token = Some(token),
                 None => {
                     let at = version(page.metadata.resource_version.as_deref());
-                    self.index.reset(objects, at, &self.kind);
+                    self.index.finish_list::<K>(&listed, at, &self.kind);
                     return Ok(at);
                 }
             }

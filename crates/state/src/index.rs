@@ -16,6 +16,8 @@ use api::{
 use jiff::Timestamp;
 use k8s_openapi::api::{
     core::v1::{Node, Pod, PodTemplate},
+    policy::v1::PodDisruptionBudget,
+    resource::v1::ResourceSlice,
     storage::v1::VolumeAttachment,
 };
 use kube::{ResourceExt, core::DynamicObject};
@@ -96,6 +98,8 @@ impl Core {
         tell::<NodeClaim>(self, to);
         tell::<Node>(self, to);
         tell::<VolumeAttachment>(self, to);
+        tell::<ResourceSlice>(self, to);
+        tell::<PodDisruptionBudget>(self, to);
         tell::<Pod>(self, to);
         tell::<NodeOverlay>(self, to);
         tell::<PodTemplate>(self, to);
@@ -288,9 +292,32 @@ impl Index {
 
     /// A complete list, and the version it was taken at. What it lacks is gone, unless we know something newer.
     pub fn reset<K: Indexed>(&self, objects: Vec<K>, version: u64, kind: &K::DynamicType) {
+        let mut listed = BTreeSet::new();
+        self.take_page(objects, kind, &mut listed);
+        self.finish_list::<K>(&listed, version, kind);
+    }
+
+    /// A page of a list that is under way, and where its objects live. They count at once: keeping them until the list
+    /// is complete would take several times the memory of the index.
+    pub(crate) fn take_page<K: Indexed>(
+        &self,
+        objects: Vec<K>,
+        kind: &K::DynamicType,
+        listed: &mut BTreeSet<ObjectKey>,
+    ) {
         let scope = K::scope(kind);
         self.write(|core| {
-            let listed: BTreeSet<_> = objects.iter().map(|object| Identity::of(object, &scope).key).collect();
+            for object in objects {
+                listed.insert(Identity::of(&object, &scope).key);
+                core.take_in(object, &scope, true);
+            }
+        });
+    }
+
+    /// The list is complete: what it lacks is gone, unless we know something newer.
+    pub(crate) fn finish_list<K: Indexed>(&self, listed: &BTreeSet<ObjectKey>, version: u64, kind: &K::DynamicType) {
+        let scope = K::scope(kind);
+        self.write(|core| {
             let lost: Vec<_> = K::table(core)
                 .entries
                 .iter()
@@ -303,9 +330,6 @@ impl Index {
                 .collect();
             for id in lost {
                 core.replace::<K>(id, None);
-            }
-            for object in objects {
-                core.take_in(object, &scope, true);
             }
             core.ledger(K::KIND, &scope).listed_at(version);
             if !core.view.synced && core.ledgers.values().all(|ledger| ledger.listed) {

@@ -239,8 +239,8 @@ impl Indexed for PodDisruptionBudget {
         };
     }
 
-    fn event(_: Change<DisruptionBudget>) -> Option<Event> {
-        None
+    fn event(change: Change<DisruptionBudget>) -> Option<Event> {
+        Some(Event::Budget(change))
     }
 }
 

@@ -40,7 +40,7 @@ mod view;
 mod workloads;
 
 pub use event::{Change, Event};
-pub use feed::{Feed, FeedPace};
+pub use feed::{Feed, FeedPace, retry_after};
 pub use index::{Changes, Index};
 pub use kinds::{Indexed, Kind};
 pub use node_class::NodeClass;

@@ -11,6 +11,7 @@ pub mod kubelet;
 pub mod mirror;
 pub mod storm;
 pub mod story;
+pub mod tally;
 pub mod timeline;
 pub mod workloads;
 pub mod world;

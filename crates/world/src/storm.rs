@@ -152,12 +152,11 @@ impl Storm {
     }
 
     fn crashes(&self) -> CrashPlan {
-        let steps = if self.dice.percent(60, &["crashes"]) {
-            8..150
+        if self.dice.percent(60, &["crashes"]) {
+            CrashPlan::Within(8..150)
         } else {
-            0..0
-        };
-        CrashPlan { steps }
+            CrashPlan::Never
+        }
     }
 
     fn cloud(&self) -> CloudFaults {

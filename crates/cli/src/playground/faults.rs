@@ -92,6 +92,7 @@ pub fn rough_line(server: &ApiServer, clock: &Arc<dyn Clock>, seed: u64) -> Clie
         history: History::new(clock.clone(), server.clone()),
         dice: Dice::seeded(seed).of("playground"),
         count: Arc::default(),
+        rate: None,
     };
     line.client()
 }

@@ -1,4 +1,5 @@
-//! Controllers over nodes that are on their way out.
+//! Controllers over nodes that are on their way out, or should be.
 
 pub mod eviction;
+pub mod health;
 pub mod termination;

@@ -70,3 +70,43 @@ impl Draft {
         writer.update_status(&stored, &wanted).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conditions::node_claim::{DRAINED, INITIALIZED, INSTANCE_TERMINATING, LAUNCHED, REGISTERED};
+
+    fn ready(generation: i64) -> NodeClaim {
+        let mut claim = NodeClaim::default();
+        claim.metadata.generation = Some(generation);
+        let mut conditions = Conditions::of(&claim, Timestamp::UNIX_EPOCH);
+        for reached in [LAUNCHED, REGISTERED, INITIALIZED] {
+            conditions.set_true(reached, Timestamp::UNIX_EPOCH);
+        }
+        claim.status.get_or_insert_default().conditions = Some(conditions.into_list());
+        claim
+    }
+
+    /// LC-L5: a change of the spec and a deletion both raise the generation.
+    #[test]
+    fn what_was_reached_stays_reached_when_the_generation_rises() {
+        let mut claim = ready(1);
+        claim.metadata.generation = Some(2);
+        let draft = Draft::of(&claim, Timestamp::UNIX_EPOCH);
+        for reached in [LAUNCHED, REGISTERED, INITIALIZED, conditions::READY] {
+            let condition = draft.conditions.get(reached).expect("it was reached before");
+            assert_eq!((&*condition.status, condition.observed_generation), ("True", Some(2)));
+        }
+    }
+
+    /// LC-T2.
+    #[test]
+    fn the_way_out_says_nothing_about_readiness() {
+        let mut draft = Draft::of(&ready(1), Timestamp::UNIX_EPOCH);
+        draft.conditions.set_true(INSTANCE_TERMINATING, Timestamp::UNIX_EPOCH);
+        draft
+            .conditions
+            .set_unknown(DRAINED, "Draining", "", Timestamp::UNIX_EPOCH);
+        assert!(draft.is_true(conditions::READY));
+    }
+}

@@ -1,5 +1,6 @@
 //! Controllers over node claims, from the launch of an instance to its end.
 
+pub mod consistency;
 pub mod consolidatable;
 mod draft;
 pub mod expiration;

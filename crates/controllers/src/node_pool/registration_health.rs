@@ -178,6 +178,9 @@ fn seeded(stored: &Condition) -> Ring {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+    use kube::core::DynamicObject;
+
     use super::*;
 
     fn ring(outcomes: &[bool]) -> Ring {
@@ -292,5 +295,72 @@ mod tests {
         pool.metadata.generation = Some(2);
         assert_eq!(look(&mut pool, &class(2)), "Unknown", "the pool has changed");
         assert_eq!(look(&mut pool, &class(2)), "Unknown");
+    }
+
+    fn claim(uid: &str, pool_uid: &str) -> NodeClaim {
+        let mut claim = NodeClaim::default();
+        claim.metadata.uid = Some(uid.to_owned());
+        claim.metadata.owner_references = Some(vec![OwnerReference {
+            kind: "NodePool".to_owned(),
+            name: "p".to_owned(),
+            uid: pool_uid.to_owned(),
+            ..OwnerReference::default()
+        }]);
+        claim
+    }
+
+    /// The condition of pool `p` with this UID after these outcomes of claims, when it was as stored before.
+    fn condition_of(pool_uid: &str, stored: &str, outcomes: &[(&str, Outcome)]) -> String {
+        let health = Health::default();
+        for (number, (owner, outcome)) in outcomes.iter().enumerate() {
+            let claim = claim(&number.to_string(), owner);
+            health.record(owner_uid(&claim).expect("it has an owner"), &claim, outcome.clone());
+        }
+        let class = NodeClass {
+            name: "c".to_owned(),
+            generation: 1,
+            deleting: None,
+            ready: None,
+            object: DynamicObject {
+                types: None,
+                metadata: ObjectMeta::default(),
+                data: serde_json::Value::Null,
+            },
+        };
+        let mut pool = NodePool::default();
+        pool.metadata.uid = Some(pool_uid.to_owned());
+        pool.status.get_or_insert_default().node_class_observed_generation = Some(1);
+        let mut conditions = Conditions::of(&pool, Timestamp::UNIX_EPOCH);
+        match stored {
+            "True" => conditions.set_true(condition::NODE_REGISTRATION_HEALTHY, Timestamp::UNIX_EPOCH),
+            "False" => conditions.set_false(condition::NODE_REGISTRATION_HEALTHY, "x", "", Timestamp::UNIX_EPOCH),
+            _ => conditions.set_unknown(condition::NODE_REGISTRATION_HEALTHY, "x", "", Timestamp::UNIX_EPOCH),
+        };
+        pool.metadata.generation = conditions
+            .get(condition::NODE_REGISTRATION_HEALTHY)
+            .and_then(|stored| stored.observed_generation);
+        super::check(&health, &mut pool, Some(&class), &mut conditions, Timestamp::UNIX_EPOCH);
+        let found = conditions.get(condition::NODE_REGISTRATION_HEALTHY);
+        found.map(|found| found.status.clone()).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_condition_follows_the_claims_of_this_very_pool() {
+        let failed = || Outcome::Failed {
+            reason: "RegistrationFailed".into(),
+            message: String::new(),
+        };
+        // LC-G7: a success, when what is remembered is healthy otherwise.
+        assert_eq!(condition_of("new", "False", &[("new", Outcome::Registered)]), "True");
+        // LC-V7
+        let twice = [("new", failed()), ("new", failed())];
+        assert_eq!(condition_of("new", "True", &twice), "False");
+        // LC-G9, LC-V8: claims of a pool that had this name before say nothing about it.
+        assert_eq!(
+            condition_of("new", "Unknown", &[("old", Outcome::Registered)]),
+            "Unknown"
+        );
+        let twice = [("old", failed()), ("old", failed())];
+        assert_eq!(condition_of("new", "Unknown", &twice), "Unknown");
     }
 }

@@ -110,6 +110,8 @@ fn of_pool(planned: &Pool, pool: &NodePool, requirements: &Requirements, wanted:
     );
     meta.annotations = Some(notes);
 
+    // From the start rather than with a write of its own before the launch.
+    meta.finalizers = Some(vec![labels::finalizers::TERMINATION.to_owned()]);
     meta.owner_references = Some(vec![OwnerReference {
         api_version: NodePool::api_version(&()).into_owned(),
         kind: NodePool::kind(&()).into_owned(),
@@ -142,7 +144,7 @@ mod tests {
     /// api.md 5.3; SC15.1.10 (the hash of what was planned), SC15.3.21 (annotations), SC15.19.4 (the pool's grace period or
     /// none: nothing sets a default for all pools).
     #[test]
-    fn a_claim_has_the_shape_that_upstream_gives_it() {
+    fn a_claim_has_the_shape_that_upstream_gives_it_and_its_finalizer() {
         let mut pool: NodePool = serde_json::from_value(json!({
             "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general", "uid": "pool-uid"},
             "spec": {"template": {
@@ -197,6 +199,7 @@ mod tests {
                     "karpenter.sh/requested-dra-drivers": "gpu.example.com",
                     "karpenter.sh/price-overlay-applied": "true",
                 },
+                "finalizers": ["karpenter.sh/termination"],
                 "ownerReferences": [{
                     "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "general", "uid": "pool-uid",
                     "blockOwnerDeletion": true,

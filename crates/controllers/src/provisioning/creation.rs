@@ -58,7 +58,7 @@ impl Creation {
                 Err(Attempt::Failed(cause)) => {
                     maybe_created |= matches!(cause.failure, ApiFailure::Unknown | ApiFailure::Internal);
                     error!(NodePool = pool_of(&self.claim), error = %chain(&cause), "creating nodeclaim again");
-                    sleep(PACE.after(failures)).await;
+                    sleep(PACE.after(failures).max(cause.retry_after.unwrap_or_default())).await;
                     failures += 1;
                 }
             }
@@ -83,7 +83,7 @@ impl Creation {
                 }
             }
             ApiFailure::AlreadyExists => Err(Attempt::NameTaken),
-            ApiFailure::Rejected | ApiFailure::NotFound => Err(Attempt::Refused(cause)),
+            ApiFailure::Rejected | ApiFailure::NotFound | ApiFailure::Budget => Err(Attempt::Refused(cause)),
             ApiFailure::Conflict | ApiFailure::Throttled | ApiFailure::Internal | ApiFailure::Unknown => {
                 Err(Attempt::Failed(cause))
             }

@@ -72,7 +72,7 @@ impl Provisioner {
     }
 
     /// Says whether pods are left that will need another look: placed ones until they are bound, refused ones until
-    /// something changes.
+    /// something changes, those of nodes that are going until they are gone.
     async fn round(&self) -> bool {
         let view = self.ctx.index.view();
         let Asked { round, ignored } = observe(&view.snapshot, &self.ctx);
@@ -86,7 +86,8 @@ impl Provisioner {
             if has_buffers {
                 capacity_buffer::report(&self.ctx, &view, &[]).await;
             }
-            return false;
+            // Pods of a node on its way out may be held there now and free to move by the passing of time alone.
+            return view.snapshot.nodes.values().any(|machine| machine.is_leaving());
         }
         if view.snapshot.pools.values().all(|pool| pool.is_static()) {
             info!("no dynamic nodepools found");

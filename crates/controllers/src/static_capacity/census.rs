@@ -112,4 +112,39 @@ pub(crate) mod tests {
         assert_eq!(names(&census.deleting), ["going", "marked"]);
         assert_eq!(census.total(), 5);
     }
+
+    /// LC-U19.
+    #[test]
+    fn the_lists_follow_their_claims() {
+        let index = index();
+        let key = NodeKey::Claim("c".into());
+        let sizes = || {
+            let census = Census::of(&index.view(), &"p".into());
+            [census.active.len(), census.pending.len(), census.deleting.len()]
+        };
+        let apply = |version: &str, more: serde_json::Value| {
+            let mut claim = claim("c", "p", more);
+            claim.metadata.resource_version = Some(version.to_owned());
+            index.apply(claim);
+        };
+        index.apply(claim("of-no-pool", "", json!({"metadata": {"labels": null}})));
+        assert_eq!(sizes(), [0, 0, 0]);
+        apply("2", json!({}));
+        assert_eq!(sizes(), [1, 0, 0], "created without an instance");
+        for (version, instance) in [("3", "g://one"), ("4", "g://two")] {
+            apply(version, json!({"status": {"providerID": instance}}));
+            assert_eq!(sizes(), [1, 0, 0], "launched, and its instance replaced");
+        }
+        index.mark_for_deletion([&key]);
+        assert_eq!(sizes(), [0, 0, 1]);
+        index.unmark_for_deletion([&key]);
+        assert_eq!(sizes(), [1, 0, 0]);
+        apply("5", condition("DisruptionReason"));
+        assert_eq!(sizes(), [0, 1, 0]);
+        let going = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["karpenter.sh/termination"]});
+        apply("6", json!({"metadata": going}));
+        assert_eq!(sizes(), [0, 0, 1]);
+        index.delete(&claim("c", "p", json!({"metadata": {"resourceVersion": "7"}})));
+        assert_eq!(sizes(), [0, 0, 0]);
+    }
 }

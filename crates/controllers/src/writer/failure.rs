@@ -1,5 +1,9 @@
 //! What the API server's no means.
 
+use std::time::Duration;
+
+use kube::core::Status;
+
 use crate::error::{Classify, Reason, Retry};
 
 /// Why a request had no effect, or none that we know of.
@@ -9,8 +13,10 @@ pub enum ApiFailure {
     /// Our version is not the newest, or a precondition does not hold.
     Conflict,
     AlreadyExists,
-    /// Too many requests; for an eviction, a budget that does not permit it now.
+    /// The server is too busy.
     Throttled,
+    /// A disruption budget does not permit an eviction now, or there are two of them.
+    Budget,
     /// The request will never be accepted as it is.
     Rejected,
     /// An error inside the server, most often before anything was done.
@@ -28,6 +34,7 @@ impl ApiFailure {
             (404, _) => ApiFailure::NotFound,
             (409, "AlreadyExists") => ApiFailure::AlreadyExists,
             (409, _) => ApiFailure::Conflict,
+            (429 | 500, _) if refuses_eviction(status) => ApiFailure::Budget,
             (429, _) => ApiFailure::Throttled,
             (400..=499, _) => ApiFailure::Rejected,
             (500, _) => ApiFailure::Internal,
@@ -35,6 +42,15 @@ impl ApiFailure {
             _ => ApiFailure::Unknown,
         }
     }
+}
+
+/// A budget that says no and a server that is busy answer with the same code, and only the cause tells them apart. Two
+/// budgets on one pod are more than the eviction API can serve; it says so as an internal error.
+fn refuses_eviction(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let budget = |reason: &str| reason == "DisruptionBudget";
+    causes.into_iter().any(|cause| budget(&cause.reason))
+        || status.message.contains("more than one PodDisruptionBudget")
 }
 
 /// What was heard, if anything.
@@ -65,6 +81,8 @@ pub struct ApiError {
     pub action: &'static str,
     pub object: String,
     pub failure: ApiFailure,
+    /// When the server wants to be asked again, if it said so.
+    pub retry_after: Option<Duration>,
     #[source]
     pub cause: Cause,
 }
@@ -75,6 +93,7 @@ impl ApiError {
             action,
             object: object.to_owned(),
             failure: ApiFailure::of(&cause),
+            retry_after: state::retry_after(&cause),
             cause: cause.into(),
         }
     }
@@ -92,27 +111,59 @@ impl Classify for ApiError {
     fn reason(&self) -> Reason {
         match self.failure {
             ApiFailure::NotFound | ApiFailure::Conflict | ApiFailure::AlreadyExists => Reason::Conflict,
-            ApiFailure::Rejected => Reason::Rejected,
+            ApiFailure::Rejected | ApiFailure::Budget => Reason::Rejected,
             ApiFailure::Throttled | ApiFailure::Internal | ApiFailure::Unknown => Reason::ApiUnavailable,
         }
     }
 
     /// What is not found has left the index by now: the next look decides on that.
     fn retry(&self) -> Retry {
-        match self.failure {
-            ApiFailure::NotFound | ApiFailure::Conflict | ApiFailure::AlreadyExists => Retry::AtOnce,
-            ApiFailure::Rejected | ApiFailure::Throttled | ApiFailure::Internal | ApiFailure::Unknown => {
-                Retry::WithBackoff
-            }
+        match (self.failure, self.retry_after) {
+            (ApiFailure::NotFound | ApiFailure::Conflict | ApiFailure::AlreadyExists, _) => Retry::AtOnce,
+            (_, Some(wait)) => Retry::After(wait),
+            (
+                ApiFailure::Rejected
+                | ApiFailure::Budget
+                | ApiFailure::Throttled
+                | ApiFailure::Internal
+                | ApiFailure::Unknown,
+                None,
+            ) => Retry::WithBackoff,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn refusal(code: u16, message: &str, details: Value) -> ApiError {
+        let status = Status {
+            code,
+            message: message.to_owned(),
+            details: serde_json::from_value(details).expect("the literal is the details of a status"),
+            ..Status::failure("", "")
+        };
+        ApiError::new("evict", "x", kube::Error::Api(Box::new(status)))
+    }
+
+    /// LC-Q4, LC-Q5: one budget says no with 429, two with 500. A busy server says 429, too, and when to come back.
+    #[test]
+    fn a_budget_is_told_from_a_busy_server() {
+        let because = json!({ "causes": [{ "reason": "DisruptionBudget" }] });
+        assert_eq!(refusal(429, "Cannot evict pod", because).failure, ApiFailure::Budget);
+        let several =
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+        assert_eq!(refusal(500, several, Value::Null).failure, ApiFailure::Budget);
+        let later = json!({ "retryAfterSeconds": 7 });
+        let busy = refusal(429, "too many requests", later);
+        assert_eq!(
+            (busy.failure, busy.retry()),
+            (ApiFailure::Throttled, Retry::After(Duration::from_secs(7)))
+        );
+    }
 
     #[track_caller]
     fn check(code: u16, reason: &str, failure: ApiFailure, retry: Retry) {

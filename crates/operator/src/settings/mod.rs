@@ -164,11 +164,6 @@ impl Settings {
                 "a standby lists everything when it takes over",
             ),
             (
-                gates.node_repair,
-                "feature gate NodeRepair",
-                "unhealthy nodes are not replaced",
-            ),
-            (
                 gates.spot_to_spot_consolidation,
                 "feature gate SpotToSpotConsolidation",
                 "only empty nodes are consolidated",
@@ -303,7 +298,7 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_said() {
         assert!(Settings::default().without_effect().is_empty());
-        let settings = from(&[("FEATURE_GATES", "NodeRepair=true")], &Flags::default()).unwrap();
+        let settings = from(&[("DISABLE_CONTROLLER_WARMUP", "false")], &Flags::default()).unwrap();
         assert_eq!(settings.without_effect().len(), 1);
     }
 

@@ -3,6 +3,7 @@
 mod delivery;
 mod launch;
 mod lessons;
+mod partition;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -17,10 +18,11 @@ use model::{
 };
 use parking_lot::Mutex;
 use provider::{
-    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, RepairPolicy, Termination,
+    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, RegistrationHook,
+    RepairPolicy, Termination,
 };
 
-use self::queue::Queue;
+use self::{partition::Partition, queue::Queue};
 use crate::{
     NODE_CLASS,
     cache::Cache,
@@ -44,6 +46,7 @@ pub struct AwsProvider {
     objects: Arc<dyn Objects>,
     vocabulary: Arc<Vocabulary>,
     repair_policies: Vec<RepairPolicy>,
+    registration_hooks: Vec<Arc<dyn RegistrationHook>>,
     launches: Cache<String, Launched>,
     /// Whom instances were launched for, until their tags tell.
     owners: Mutex<BTreeMap<String, ClaimName>>,
@@ -57,6 +60,7 @@ impl AwsProvider {
             objects,
             vocabulary: vocabulary(),
             repair_policies: repair::policies(),
+            registration_hooks: vec![Arc::new(Partition(services.clone()))],
             launches: Cache::new(services.clock.clone(), LAUNCH_REMEMBERED),
             owners: Mutex::default(),
             queue: name.map(|name| Queue::new(services.clone(), name)),
@@ -244,6 +248,10 @@ impl CloudProvider for AwsProvider {
 
     fn repair_policies(&self) -> &[RepairPolicy] {
         &self.repair_policies
+    }
+
+    fn registration_hooks(&self) -> &[Arc<dyn RegistrationHook>] {
+        &self.registration_hooks
     }
 }
 

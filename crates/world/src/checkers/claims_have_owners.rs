@@ -1,4 +1,4 @@
-//! No claim without an owner pool.
+//! No claim of a pool without that pool as its owner. A claim that names no pool is one that a user made.
 
 use api::v1::NodeClaim;
 
@@ -29,6 +29,15 @@ impl Checker for ClaimsHaveOwners {
 fn owner_is_there(change: &Change<NodeClaim>, claim: &NodeClaim, moment: &Moment<'_>) -> Verdict {
     let owners = claim.metadata.owner_references.iter().flatten();
     let pools: Vec<_> = owners.filter(|owner| owner.kind == "NodePool").collect();
+    let labelled = claim
+        .metadata
+        .labels
+        .iter()
+        .flatten()
+        .any(|(key, _)| key == api::labels::NODE_POOL);
+    if pools.is_empty() && !labelled {
+        return Ok(());
+    }
     let [owner] = pools.as_slice() else {
         return Err(format!("claim {} has {} owner pools", change.key, pools.len()));
     };

@@ -51,6 +51,10 @@ impl Checker for EndInOrder {
                 ..
             }) if had_finalizer(&node.metadata) => {
                 let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+                // A node that no claim names goes without its instance (lifecycle.md 6.7).
+                if !is_claimed(id, moment) {
+                    return Ok(());
+                }
                 instance_is_gone(id, &format!("node {}", seen.key()), moment)
             }
             _ => Ok(()),
@@ -131,6 +135,17 @@ fn launched_has_an_id(claim: &NodeClaim) -> Verdict {
         return Err(format!("claim {} is launched and has no provider id", name(claim)));
     }
     Ok(())
+}
+
+fn is_claimed(id: Option<&str>, moment: &Moment<'_>) -> bool {
+    let claims = moment.scene.node_claims.all();
+    let named = |claim: &NodeClaim| {
+        claim
+            .status
+            .as_ref()
+            .is_some_and(|status| status.provider_id.as_deref() == id)
+    };
+    claims.iter().any(|claim| named(claim))
 }
 
 fn instance_is_gone(id: Option<&str>, whose: &str, moment: &Moment<'_>) -> Verdict {

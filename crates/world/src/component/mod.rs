@@ -151,6 +151,31 @@ impl Ctx {
         K: Mirrored,
         S: Serialize + PartialEq,
     {
+        self.publish_at(None, object, old, new).await
+    }
+
+    /// As [`Ctx::publish`], for a status that others write, too: refused if the object is not what the new status was
+    /// computed from.
+    pub async fn publish_over<K, S>(&self, object: &K, old: Option<&S>, new: &S) -> Result<(), kube::Error>
+    where
+        K: Mirrored,
+        S: Serialize + PartialEq,
+    {
+        let version = object.meta().resource_version.as_deref();
+        self.publish_at(version, object, old, new).await
+    }
+
+    async fn publish_at<K, S>(
+        &self,
+        version: Option<&str>,
+        object: &K,
+        old: Option<&S>,
+        new: &S,
+    ) -> Result<(), kube::Error>
+    where
+        K: Mirrored,
+        S: Serialize + PartialEq,
+    {
         if old == Some(new) {
             return Ok(());
         }
@@ -160,7 +185,11 @@ impl Ctx {
             .map_err(kube::Error::SerdeError)?;
         let mut after = serde_json::to_value(new).map_err(kube::Error::SerdeError)?;
         erase_what_is_missing(before.as_ref(), &mut after);
-        let patch = Patch::Merge(serde_json::json!({ "status": after }));
+        let mut patch = serde_json::json!({ "status": after });
+        if let Some(version) = version {
+            patch["metadata"] = serde_json::json!({ "resourceVersion": version });
+        }
+        let patch = Patch::Merge(patch);
         self.patch_status::<K>(&Key::of(object.meta()), &patch).await
     }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
 use provider::{
-    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, RepairPolicy, Termination,
+    CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, RegistrationHook,
+    RepairPolicy, Termination,
 };
 
 use super::crash::Gate;
@@ -83,5 +84,9 @@ impl CloudProvider for Bridge {
 
     fn repair_policies(&self) -> &[RepairPolicy] {
         self.cloud.repair_policies()
+    }
+
+    fn registration_hooks(&self) -> &[Arc<dyn RegistrationHook>] {
+        self.cloud.registration_hooks()
     }
 }

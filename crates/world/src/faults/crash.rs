@@ -41,6 +41,11 @@ impl Gate {
         }
     }
 
+    /// How many steps were taken so far.
+    pub fn steps(&self) -> u64 {
+        self.0.steps.load(Ordering::Relaxed)
+    }
+
     pub fn close(&self) {
         self.0.dead.store(true, Ordering::Relaxed);
         self.0.death.notify_one();

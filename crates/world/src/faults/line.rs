@@ -15,9 +15,10 @@ use http::{Request, Response, request::Parts};
 use http_body::{Body as _, Frame};
 use kube::{Client, client::Body as Sent};
 use kube_mem::ApiServer;
+use operator::throttle::Rate;
 use serde_json::json;
 use tokio::time::{Sleep, sleep};
-use tower::{BoxError, Service};
+use tower::{BoxError, Layer, Service};
 
 use super::{
     Roll, Weather, conflict,
@@ -41,6 +42,8 @@ pub struct Line {
     pub dice: Dice,
     /// Numbers the requests, so that each has dice of its own.
     pub count: Arc<AtomicU64>,
+    /// How fast the client may ask; as fast as it likes without.
+    pub rate: Option<Rate>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +56,10 @@ pub enum LineError {
 
 impl Line {
     pub fn client(self) -> Client {
-        Client::new(self, "default")
+        match self.rate.clone() {
+            Some(rate) => Client::new(rate.layer(self), "default"),
+            None => Client::new(self, "default"),
+        }
     }
 
     async fn exchange(self, request: Request<Sent>) -> Result<Response<Body>, BoxError> {

@@ -12,7 +12,10 @@ pub mod lifecycle;
 pub mod pods;
 pub mod readiness;
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
+use parking_lot::Mutex;
 
 pub const ANNOTATION: &str = "kwok.x-k8s.io/node";
 
@@ -27,6 +30,37 @@ pub struct AlwaysRunning;
 impl Machines for AlwaysRunning {
     fn is_running(&self, _: &Node) -> bool {
         true
+    }
+}
+
+/// Nodes whose machine runs and whose kubelet does not answer any more. Clones are handles to the same.
+#[derive(Clone, Default)]
+pub struct Hung(Arc<Mutex<BTreeSet<String>>>);
+
+impl Hung {
+    pub fn hang(&self, node: &str) {
+        self.0.lock().insert(node.to_owned());
+    }
+
+    pub fn recover(&self, node: &str) {
+        self.0.lock().remove(node);
+    }
+
+    fn holds(&self, node: &Node) -> bool {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        self.0.lock().contains(name)
+    }
+}
+
+/// Kubelets on machines, of which some may hang.
+pub struct Kubelets<M> {
+    pub machines: M,
+    pub hung: Hung,
+}
+
+impl<M: Machines> Machines for Kubelets<M> {
+    fn is_running(&self, node: &Node) -> bool {
+        self.machines.is_running(node) && !self.hung.holds(node)
     }
 }
 

@@ -2,14 +2,21 @@
 
 use jiff::SignedDuration;
 use model::{InstanceTypeName, ProviderId};
-use provider_sim::{Shortage, SimCloud};
+use provider_sim::{Latency, Shortage, SimCloud};
 
-use crate::{history::History, world::Controller};
+use crate::{
+    faults::{ApiFaults, Weather},
+    history::History,
+    kubelet::Hung,
+    world::Controller,
+};
 
 /// What a fault can reach.
 pub struct Reach<'a> {
     pub cloud: &'a SimCloud,
     pub controller: &'a Controller,
+    pub weather: &'a Weather,
+    pub hung: &'a Hung,
     pub history: &'a History,
 }
 
@@ -34,6 +41,17 @@ impl Fault for SpotInterruption {
     fn strike(self, reach: &Reach<'_>) {
         reach.history.note(format!("cloud/{}", self.id), "interrupted");
         reach.cloud.interrupt(&self.id, SignedDuration::from_mins(2));
+    }
+}
+
+/// The machine of a node is gone from one moment to the next.
+pub struct MachineVanishes<'a>(pub &'a str);
+
+impl Fault for MachineVanishes<'_> {
+    fn strike(self, reach: &Reach<'_>) {
+        let id = provider_sim::machine::provider_id(self.0);
+        reach.history.note(format!("cloud/{id}"), "vanishes");
+        reach.cloud.interrupt(&id, SignedDuration::ZERO);
     }
 }
 
@@ -85,5 +103,58 @@ pub struct ControllerCrash;
 impl Fault for ControllerCrash {
     fn strike(self, reach: &Reach<'_>) {
         reach.controller.crash();
+    }
+}
+
+/// From here on requests of the controller go wrong like this; the default is not at all.
+pub struct ApiServerTrouble(pub ApiFaults);
+
+impl Fault for ApiServerTrouble {
+    fn strike(self, reach: &Reach<'_>) {
+        reach.history.note("api server", format!("{:?}", self.0));
+        reach.weather.set(self.0);
+    }
+}
+
+/// The machine of a node runs on, and its kubelet is not heard of any more.
+pub struct KubeletHangs<'a>(pub &'a str);
+
+impl Fault for KubeletHangs<'_> {
+    fn strike(self, reach: &Reach<'_>) {
+        reach.history.note(format!("node/{}", self.0), "hangs");
+        reach.hung.hang(self.0);
+    }
+}
+
+/// A kubelet that hung is back.
+pub struct KubeletRecovers<'a>(pub &'a str);
+
+impl Fault for KubeletRecovers<'_> {
+    fn strike(self, reach: &Reach<'_>) {
+        reach.history.note(format!("node/{}", self.0), "recovers");
+        reach.hung.recover(self.0);
+    }
+}
+
+/// Machines take this long to go.
+pub struct SlowTermination(pub SignedDuration);
+
+impl Fault for SlowTermination {
+    fn strike(self, reach: &Reach<'_>) {
+        reach.history.note("cloud", format!("machines take {} to go", self.0));
+        let latency = Latency::exactly(self.0);
+        reach.cloud.change_faults(|faults| faults.termination_latency = latency);
+    }
+}
+
+/// Calls to the cloud other than launches are not answered with this probability.
+pub struct CloudIsSilent(pub f64);
+
+impl Fault for CloudIsSilent {
+    fn strike(self, reach: &Reach<'_>) {
+        reach
+            .history
+            .note("cloud", format!("answers are missing with probability {}", self.0));
+        reach.cloud.change_faults(|faults| faults.unanswered = self.0);
     }
 }

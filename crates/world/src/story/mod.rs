@@ -8,7 +8,8 @@ use std::time::Duration;
 
 pub use expect::{Condition, Expectation, Pods, Record, nothing_runs, pods, settled, that};
 pub use faults::{
-    ControllerCrash, Fault, InsufficientCapacity, KubeletsNeverRegister, LaunchesFail, Reach, SpotInterruption,
+    ApiServerTrouble, CloudIsSilent, ControllerCrash, Fault, InsufficientCapacity, KubeletHangs, KubeletRecovers,
+    KubeletsNeverRegister, LaunchesFail, MachineVanishes, Reach, SlowTermination, SpotInterruption,
 };
 pub use objects::{Created, Deployed, Pool, daemon_set, deployment, job, pool, stateful_set};
 

@@ -4,16 +4,22 @@ use std::{
     future::Future,
     ops::Range,
     pin::Pin,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use clock::Clock;
+use controllers::metrics::{Exposition, Metrics};
+use jiff::Timestamp;
 use kube::Client;
 use kube_mem::ApiServer;
-use operator::{Engine, settings::Settings};
+use operator::{Engine, Running, settings::Settings, throttle::Rate};
 use parking_lot::Mutex;
 use provider::CloudProvider;
+use state::Index;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +36,38 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Differs from life to life, as it would for a real process.
     pub seed: u64,
+    /// Where the controller may put what can be looked at from outside.
+    pub window: Window,
+}
+
+/// What a life of the controller lets others see of itself. Clones are handles to the same.
+#[derive(Clone, Default)]
+pub struct Window(Arc<Mutex<Option<Seen>>>);
+
+#[derive(Clone)]
+struct Seen {
+    index: Arc<Index>,
+    metrics: Arc<Metrics>,
+}
+
+impl Window {
+    fn open(&self, running: &Running) {
+        *self.0.lock() = Some(Seen {
+            index: Arc::clone(&running.index),
+            metrics: Arc::clone(&running.metrics),
+        });
+    }
+
+    /// What the controller knows.
+    pub fn index(&self) -> Option<Arc<Index>> {
+        self.0.lock().as_ref().map(|seen| Arc::clone(&seen.index))
+    }
+
+    /// What the controller counts, as scrapers read it.
+    pub fn metrics(&self, now: Timestamp) -> String {
+        let seen = self.0.lock().clone();
+        seen.map_or_else(String::new, |seen| Exposition::of(&seen.metrics).page(None, now))
+    }
 }
 
 /// Starts a controller. It works for as long as the future is polled.
@@ -53,8 +91,10 @@ pub fn karpenter_with(settings: Settings) -> Brain {
                 settings,
                 seed: parts.seed,
             };
+            let running = engine.start();
+            parts.window.open(&running);
             // A controller that breaks down is a finding, and not one that a restart may hide.
-            let outcome = engine.run(&CancellationToken::new()).await;
+            let outcome = running.until(&CancellationToken::new()).await;
             outcome.expect("controllers run until they are dropped");
         })
     })
@@ -62,9 +102,26 @@ pub fn karpenter_with(settings: Settings) -> Brain {
 
 /// When the controller dies by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CrashPlan {
-    /// After so many requests and answers, drawn anew for each life. Empty means that it lives on.
-    pub steps: Range<u64>,
+pub enum CrashPlan {
+    #[default]
+    Never,
+    /// After so many requests and answers, drawn anew for each life.
+    Within(Range<u64>),
+    /// At this step of its first life, and never again.
+    Once(u64),
+}
+
+impl CrashPlan {
+    /// The step at which a life ends, if it does.
+    fn fuse(&self, life: u64, dice: Dice) -> Option<u64> {
+        match self {
+            CrashPlan::Within(steps) if !steps.is_empty() => {
+                Some(steps.start + dice.below(steps.end - steps.start, &["steps"]))
+            }
+            CrashPlan::Once(step) if life == 1 => Some(*step),
+            CrashPlan::Never | CrashPlan::Within(_) | CrashPlan::Once(_) => None,
+        }
+    }
 }
 
 /// How long it takes until a dead controller is back.
@@ -83,6 +140,10 @@ pub(super) struct Shared {
     pub dice: Dice,
     pub gate: Mutex<Gate>,
     pub plan: Mutex<CrashPlan>,
+    pub window: Window,
+    /// How many requests the controller has sent, over all of its lives.
+    pub requests: Arc<AtomicU64>,
+    pub rate: Option<Rate>,
 }
 
 impl Controller {
@@ -95,6 +156,19 @@ impl Controller {
         self.0.gate.lock().close();
     }
 
+    /// How many steps this life has taken towards the outside or back from it.
+    pub fn steps(&self) -> u64 {
+        self.0.gate.lock().steps()
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.0.requests.load(Ordering::Relaxed)
+    }
+
+    pub fn window(&self) -> &Window {
+        &self.0.window
+    }
+
     /// Counts from the next life on.
     pub fn plan(&self, plan: CrashPlan) {
         *self.0.plan.lock() = plan;
@@ -102,24 +176,22 @@ impl Controller {
 
     /// One life after the other, forever.
     pub(super) async fn run(shared: Arc<Shared>) {
-        let requests = Arc::new(AtomicU64::new(0));
         for life in 1.. {
             let dice = shared.dice.nth(life);
-            let plan = shared.plan.lock().clone();
             let gate = Gate::default();
-            if !plan.steps.is_empty() {
-                let steps = plan.steps.end - plan.steps.start;
-                gate.burn_out_after(plan.steps.start + dice.below(steps, &["steps"]));
+            if let Some(step) = shared.plan.lock().fuse(life, dice) {
+                gate.burn_out_after(step);
             }
             *shared.gate.lock() = gate.clone();
             let parts = Parts {
                 client: Line {
+                    rate: shared.rate.clone(),
                     server: shared.server.clone(),
                     weather: shared.weather.clone(),
                     gate: gate.clone(),
                     history: shared.history.clone(),
                     dice: shared.dice.of("line"),
-                    count: Arc::clone(&requests),
+                    count: Arc::clone(&shared.requests),
                 }
                 .client(),
                 cloud: Arc::new(Bridge {
@@ -129,6 +201,7 @@ impl Controller {
                 }),
                 clock: Arc::clone(&shared.clock),
                 seed: dice.throw(&["seed"]),
+                window: shared.window.clone(),
             };
             shared.history.note("controller", format!("starts, life {life}"));
             let life = (shared.brain)(parts);

@@ -11,27 +11,26 @@
 //! thread, so that one seed is one history.
 
 mod controller;
+mod foundation;
 mod observer;
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
-use ::api::v1::{NodeClaim, NodePool};
-use clock::{Clock, VirtualClock};
+use ::api::v1::NodePool;
+use bytes::Bytes;
+use clock::Clock;
+use http::{Method, Request};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Event, Node};
+use k8s_openapi::api::core::v1::Event;
 use kube::{
     Api, Client,
-    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, TypeMeta},
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, TypeMeta},
     core::GroupVersionKind,
 };
 use kube_mem::ApiServer;
-use model::ProviderId;
-use operator::settings::Settings;
-use provider_sim::{Catalog, Faults as CloudFaults, Latency, MachineState, SimCloud, SimProvider};
+use operator::{settings::Settings, throttle::Rate};
+use provider::RegistrationHook;
+use provider_sim::{Catalog, Faults as CloudFaults, Latency, SimCloud};
 use serde_json::{Value, json};
 use tokio::{
     runtime::{Builder, Runtime},
@@ -39,17 +38,20 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-pub use self::controller::{Brain, Controller, CrashPlan, Parts, karpenter, karpenter_with};
-use self::{controller::Shared, observer::Observer};
+pub use self::controller::{Brain, Controller, CrashPlan, Parts, Window, karpenter, karpenter_with};
+pub use self::foundation::CloudMachines;
+use self::{
+    foundation::{Foundation, create},
+    observer::Observer,
+};
 use crate::{
     checkers::Violation,
-    cluster::{Cluster, Options},
-    dice::Dice,
+    cluster::Cluster,
     faults::{ApiFaults, Weather},
-    history::History,
-    kubelet::Machines,
+    kubelet::Hung,
     mirror::Mirror,
     story::{Condition, Created, Expectation, Fault, Reach},
+    tally::Tally,
 };
 
 /// How many lines of the timeline a failure shows.
@@ -66,6 +68,10 @@ pub struct Setup {
     pub brain: Brain,
     pub crashes: CrashPlan,
     pub api: ApiFaults,
+    /// How fast the controller may ask the API server; as fast as it likes without.
+    pub rate: Option<Rate>,
+    /// What the cloud does to a node before it is registered.
+    pub hooks: Vec<Arc<dyn RegistrationHook>>,
 }
 
 impl Setup {
@@ -77,6 +83,8 @@ impl Setup {
             brain,
             crashes: CrashPlan::default(),
             api: ApiFaults::default(),
+            rate: None,
+            hooks: Vec::new(),
         }
     }
 }
@@ -100,6 +108,7 @@ pub struct World {
     cloud: SimCloud,
     controller: Controller,
     weather: Weather,
+    hung: Hung,
     observer: Observer,
     _cluster: Cluster,
     _tasks: JoinSet<()>,
@@ -157,6 +166,7 @@ impl World {
             cloud,
             controller,
             weather,
+            hung,
             observer,
             cluster,
             tasks,
@@ -169,6 +179,7 @@ impl World {
             cloud,
             controller,
             weather,
+            hung,
             observer,
             _cluster: cluster,
             _tasks: tasks,
@@ -270,6 +281,38 @@ impl World {
         outcome.unwrap_or_else(|error| panic!("pool {name} could not be changed: {error}"));
     }
 
+    /// Sends a request as a user would; patches are merge patches. Says with which code it was answered.
+    #[track_caller]
+    pub fn send(&mut self, method: Method, path: &str, body: &Value) -> u16 {
+        let _inside = self.runtime.enter();
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", "application/merge-patch+json")
+            .body(Bytes::from(body));
+        let answer = self.server.handle(request.expect("the path is a path"));
+        answer.status().as_u16()
+    }
+
+    /// Deletes what is at a path, as a user would.
+    #[track_caller]
+    pub fn delete_at(&mut self, path: &str) {
+        let code = self.send(Method::DELETE, path, &Value::Null);
+        assert!((200..300).contains(&code), "{path} could not be deleted: {code}");
+    }
+
+    /// Changes what is at a path by a merge patch, as a user would.
+    #[track_caller]
+    pub fn patch_at(&mut self, path: &str, patch: &Value) {
+        let code = self.send(Method::PATCH, path, patch);
+        assert!((200..300).contains(&code), "{path} could not be changed: {code}");
+    }
+
     /// Runs until the condition holds.
     ///
     /// # Panics
@@ -366,9 +409,18 @@ impl World {
         fault.strike(&Reach {
             cloud: &self.cloud,
             controller: &self.controller,
+            weather: &self.weather,
+            hung: &self.hung,
             history,
         });
         self.observer.record.begin_anew();
+    }
+
+    /// From here on the cloud does what it is asked; other trouble goes on.
+    pub fn calm_cloud(&mut self) {
+        let _inside = self.runtime.enter();
+        self.cloud.change_faults(|faults| *faults = fair_weather());
+        self.observer.history.note("world", "the cloud behaves");
     }
 
     /// From here on nothing goes wrong any more.
@@ -387,6 +439,26 @@ impl World {
         if let Err(what) = expectation.into().check(&moment, &self.observer.record) {
             panic!("{}", self.failure(format!("expected: {what}")));
         }
+    }
+
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// The sum of a counter over all of its labels that contain the given text.
+    pub fn counted(&self, name: &str, labels: &str) -> f64 {
+        let _inside = self.runtime.enter();
+        let text = self.controller.window().metrics(self.clock.now());
+        let lines = text.lines().filter_map(|line| line.strip_prefix(name));
+        let of_it = lines.filter(|rest| rest.starts_with(['{', ' ']) && rest.contains(labels));
+        of_it
+            .filter_map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum()
+    }
+
+    /// What the controller has written so far.
+    pub fn writes(&self) -> &Tally {
+        &self.observer.tally
     }
 
     pub fn timeline(&self) -> String {
@@ -421,135 +493,5 @@ impl World {
     pub fn now(&self) -> Timestamp {
         let _inside = self.runtime.enter();
         self.clock.now()
-    }
-}
-
-struct Foundation {
-    seed: u64,
-    clock: Arc<dyn Clock>,
-    client: Client,
-    server: ApiServer,
-    cloud: SimCloud,
-    controller: Controller,
-    weather: Weather,
-    observer: Observer,
-    cluster: Cluster,
-    tasks: JoinSet<()>,
-}
-
-impl Foundation {
-    async fn lay(setup: Setup) -> Self {
-        let Setup {
-            seed,
-            catalog,
-            cloud: cloud_faults,
-            brain,
-            crashes,
-            api,
-        } = setup;
-        let clock: Arc<dyn Clock> = Arc::new(VirtualClock::starting_at(VirtualClock::EPOCH));
-        let server = ApiServer::builder()
-            .clock(Arc::clone(&clock))
-            .seed(seed)
-            .without_managers()
-            .build();
-        let client = server.client();
-        let cloud = SimCloud::new(seed, Arc::clone(&clock)).with_faults(cloud_faults);
-        let history = History::new(Arc::clone(&clock), server.clone());
-        let observer = Observer::new(history.clone(), cloud.clone(), &*clock);
-        for object in prelude() {
-            create(&client, object)
-                .await
-                .unwrap_or_else(|error| panic!("{object} was not accepted: {error}"));
-        }
-        let options = Options {
-            machines: Arc::new(CloudMachines(cloud.clone())),
-            tap: Some(history.tap()),
-        };
-        let mut cluster = Cluster::start(client.clone(), Arc::clone(&clock), seed, options);
-        cluster.follow::<NodePool>();
-        cluster.follow::<NodeClaim>();
-        cluster.synced().await;
-
-        let weather = Weather::default();
-        weather.set(api);
-        let classes = Api::all(client.clone());
-        let provider = SimProvider::new(cloud.clone(), Arc::new(catalog), Arc::new(classes));
-        let controller = Controller::new(Shared {
-            brain,
-            server: server.clone(),
-            cloud: Arc::new(provider),
-            clock: Arc::clone(&clock),
-            weather: weather.clone(),
-            history,
-            dice: Dice::seeded(seed).of("controller"),
-            gate: Default::default(),
-            plan: Default::default(),
-        });
-        controller.plan(crashes);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(provider_sim::join::run(cloud.clone(), client.clone()));
-        tasks.spawn(Controller::run(controller.shared()));
-        Self {
-            seed,
-            clock,
-            client,
-            server,
-            cloud,
-            controller,
-            weather,
-            observer,
-            cluster,
-            tasks,
-        }
-    }
-}
-
-/// What is there before anything else: the custom resources and the default node class. Put together once, because a
-/// storm of worlds would spend much of its time on it.
-fn prelude() -> &'static [Value] {
-    static PRELUDE: OnceLock<Vec<Value>> = OnceLock::new();
-    PRELUDE.get_or_init(|| {
-        let crds = ::api::crds::all(::api::crds::Variant::Kwok);
-        let crds = crds
-            .into_iter()
-            .map(|crd| serde_json::to_value(crd).expect("definitions are plain data"));
-        let class = json!({
-            "apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": { "name": "default" },
-        });
-        crds.chain([class]).collect()
-    })
-}
-
-/// Creates an object of any kind.
-async fn create(client: &Client, object: &Value) -> Result<(), kube::Error> {
-    let object: DynamicObject = serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
-    let types = object.types.clone().unwrap_or_default();
-    let gvk = GroupVersionKind::try_from(types).expect("objects of a story name their kind");
-    let kind = ApiResource::from_gvk(&gvk);
-    let api: Api<DynamicObject> = match &object.metadata.namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
-        None => Api::all_with(client.clone(), &kind),
-    };
-    api.create(&PostParams::default(), &object).await.map(|_| ())
-}
-
-/// Kubelets run where the cloud has a machine that runs.
-pub struct CloudMachines(pub SimCloud);
-
-impl Machines for CloudMachines {
-    fn is_running(&self, node: &Node) -> bool {
-        let id = node
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.provider_id.as_deref())
-            .unwrap_or_default();
-        let machine = self.0.machine(&ProviderId::from(id));
-        machine.is_some_and(|machine| {
-            matches!(
-                machine.state(self.0.now()),
-                MachineState::Running | MachineState::Terminating
-            )
-        })
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     history::{Entry, History, Item},
     mirror::Mirror,
     story::Record,
+    tally::Tally,
     timeline::Timeline,
 };
 
@@ -20,6 +21,7 @@ pub struct Observer {
     pub jury: Jury,
     pub timeline: Timeline,
     pub record: Record,
+    pub tally: Tally,
 }
 
 impl Observer {
@@ -31,6 +33,7 @@ impl Observer {
             jury: Jury::default(),
             timeline: Timeline::starting_at(clock.now()),
             record: Record::default(),
+            tally: Tally::default(),
         }
     }
 
@@ -40,6 +43,7 @@ impl Observer {
             match item {
                 Item::Note { subject, what } => self.timeline.note(at, subject, what),
                 Item::Deed(deed) => {
+                    self.tally.count(&deed);
                     let moment = Moment {
                         scene: &self.scene,
                         cloud: &self.cloud,

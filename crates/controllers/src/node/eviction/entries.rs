@@ -28,6 +28,9 @@ pub struct Entry {
     /// The earliest that was ever given.
     pub deadline: Option<Timestamp>,
     pub node: String,
+    /// When the server said that the pod goes. It stays here until it is seen to go: else the drain, which has not heard
+    /// of it either, would send it away once more.
+    pub granted: Option<Timestamp>,
 }
 
 /// The pods in the queue. Drains put them in; the queue takes them out.
@@ -59,7 +62,15 @@ impl Evictions {
             }
             None => {
                 let node = node.to_owned();
-                entries.insert(victim.clone(), Entry { deadline, node });
+                let granted = None;
+                entries.insert(
+                    victim.clone(),
+                    Entry {
+                        deadline,
+                        node,
+                        granted,
+                    },
+                );
             }
         }
         // The queue is gone only when the process stops.
@@ -73,6 +84,26 @@ impl Evictions {
     pub fn holds(&self, pod: &Pod) -> bool {
         let entries = self.entries.lock();
         !entries.is_empty() && entries.contains_key(&Victim::of(pod))
+    }
+
+    /// The pods of a namespace that nobody has let go yet, in the order of their names.
+    pub fn waiting_in(&self, namespace: &str) -> Vec<Victim> {
+        let first = Victim {
+            pod: PodKey::new(namespace, ""),
+            uid: "".into(),
+        };
+        let entries = self.entries.lock();
+        let of_namespace = entries
+            .range(first..)
+            .take_while(|(victim, _)| &*victim.pod.namespace == namespace);
+        let waiting = of_namespace.filter(|(_, entry)| entry.granted.is_none());
+        waiting.map(|(victim, _)| victim.clone()).collect()
+    }
+
+    pub fn grant(&self, victim: &Victim, now: Timestamp) {
+        if let Some(entry) = self.entries.lock().get_mut(victim) {
+            entry.granted = Some(now);
+        }
     }
 
     pub fn remove(&self, victim: &Victim) {
@@ -116,5 +147,44 @@ mod tests {
         assert!(!evictions.holds(&namesake));
         evictions.remove(&Victim::of(&victim));
         assert!(!evictions.holds(&victim));
+    }
+
+    #[test]
+    fn the_pods_of_one_namespace_are_found() {
+        let (wake, _woken) = mpsc::unbounded_channel();
+        let evictions = Evictions::new(wake);
+        for (namespace, name) in [("b", "y"), ("a", "x"), ("b", "x"), ("bb", "x")] {
+            let key = PodKey::new(namespace, name);
+            evictions.add(&Pod { key, ..pod("p") }, None, "n");
+        }
+        let names: Vec<_> = evictions.waiting_in("b").iter().map(|v| v.pod.to_string()).collect();
+        assert_eq!(names, ["b/x", "b/y"]);
+    }
+
+    /// LC-Q6: drains add from many tasks while the queue takes out.
+    #[test]
+    fn adding_and_removing_at_once_loses_nobody() {
+        let (wake, mut woken) = mpsc::unbounded_channel();
+        let evictions = Evictions::new(wake);
+        let name = |worker: usize, number: usize| format!("p{worker}-{number}");
+        std::thread::scope(|scope| {
+            for worker in 0..4 {
+                let evictions = &evictions;
+                scope.spawn(move || {
+                    for number in 0..250 {
+                        evictions.add(&pod(&name(worker, number)), None, "n");
+                    }
+                });
+            }
+            let mut left = 1_000;
+            while left > 0 {
+                if let Ok(victim) = woken.try_recv() {
+                    assert!(evictions.entry(&victim).is_some(), "a wake is never ahead of its entry");
+                    evictions.remove(&victim);
+                    left -= 1;
+                }
+            }
+        });
+        assert_eq!(evictions.waiting_in("default"), []);
     }
 }

@@ -11,6 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use api::conditions::{self, node_claim as condition};
 use async_trait::async_trait;
+use jiff::SignedDuration;
 use model::Pod;
 use state::{Event, View};
 
@@ -24,6 +25,9 @@ use crate::{
     runtime::{Action, Pace, Reconcile},
     writer::{ApiError, ApiFailure},
 };
+
+/// A pod that was let go is seen to go within this time, or is asked to once more.
+const CARRIED_OUT_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// Why a pod is still there.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +53,10 @@ impl Classify for EvictionError {
     }
 
     fn retry(&self) -> Retry {
-        Retry::WithBackoff
+        match self {
+            EvictionError::Budget { .. } | EvictionError::Protected { .. } => Retry::WithBackoff,
+            EvictionError::Api(error) => error.retry(),
+        }
     }
 
     fn is_expected(&self) -> bool {
@@ -70,7 +77,8 @@ impl EvictionQueue {
         }
     }
 
-    async fn evict(&self, victim: &Victim, pod: &Pod, node: &str) -> Result<(), EvictionError> {
+    /// Says whether the pod is going, rather than gone.
+    async fn evict(&self, victim: &Victim, pod: &Pod, node: &str) -> Result<bool, EvictionError> {
         let sent = self.ctx.writer.evict(&victim.pod, &victim.uid).await;
         let code = sent.as_ref().map_or_else(ApiError::code, |()| 200);
         self.ctx.metrics.claims.eviction(code);
@@ -79,15 +87,15 @@ impl EvictionQueue {
                 let reason = self.reason(node);
                 self.ctx.metrics.claims.pod_drained(&reason);
                 self.ctx.outbox.publish(notices::evicted(pod, &reason));
-                Ok(())
+                Ok(true)
             }
             // Gone, or another pod by now.
-            Err(error) if matches!(error.failure, ApiFailure::NotFound | ApiFailure::Conflict) => Ok(()),
-            // A budget says no; two budgets on one pod are more than the eviction API can serve.
-            Err(cause) if matches!(cause.failure, ApiFailure::Throttled | ApiFailure::Internal) => {
+            Err(error) if matches!(error.failure, ApiFailure::NotFound | ApiFailure::Conflict) => Ok(false),
+            Err(cause) if cause.failure == ApiFailure::Budget => {
                 if let Some(node) = self.ctx.index.view().nodes.named(node) {
                     let why = format!("evicting pod {} would violate a disruption budget", victim.pod);
-                    self.ctx.outbox.publish(failed_draining(about_node(node), &why));
+                    let notice = failed_draining(about_node(node), &why).told_apart_by("budget");
+                    self.ctx.outbox.publish(notice);
                 }
                 let pod = victim.pod.to_string();
                 Err(EvictionError::Budget { pod, cause })
@@ -118,6 +126,15 @@ impl EvictionQueue {
     }
 }
 
+/// Whether a change of a pod may end its stay in the queue, or its wait there. Other changes are no reason to ask its
+/// budget before the time.
+fn is_news(old: Option<&Pod>, new: Option<&Pod>) -> bool {
+    match (old, new) {
+        (Some(old), Some(new)) => !new.is_active() || old.uid != new.uid || old.do_not_disrupt != new.do_not_disrupt,
+        _ => true,
+    }
+}
+
 #[async_trait]
 impl Reconcile for EvictionQueue {
     type Key = Victim;
@@ -126,13 +143,30 @@ impl Reconcile for EvictionQueue {
     const CONCURRENCY: usize = 100;
     const PACE: Pace = Pace::new(Duration::from_millis(100), Duration::from_secs(10));
 
-    fn keys(&self, event: &Event, _: &View, add: &mut dyn FnMut(Victim)) {
-        // What happens to a pod in the queue may end its stay there.
-        if let Event::Pod(change) = event
-            && let Some(pod) = change.latest()
-            && self.evictions.holds(pod)
-        {
-            add(Victim::of(pod));
+    fn keys(&self, event: &Event, view: &View, add: &mut dyn FnMut(Victim)) {
+        match event {
+            Event::Pod(change) => {
+                if let Some(pod) = change.latest().filter(|pod| self.evictions.holds(pod))
+                    && is_news(change.old.as_deref(), change.new.as_deref())
+                {
+                    add(Victim::of(pod));
+                }
+            }
+            // As many as the budget has room for: the others would only be told no again.
+            Event::Budget(change) => {
+                if let Some(budget) = &change.new {
+                    let room = usize::try_from(budget.disruptions_allowed).unwrap_or(0);
+                    let mut waiting = self.evictions.waiting_in(&budget.key.namespace);
+                    waiting.retain(|victim| {
+                        view.snapshot
+                            .pods
+                            .get(&victim.pod)
+                            .is_some_and(|pod| budget.covers(pod))
+                    });
+                    waiting.into_iter().take(room).for_each(add);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -154,7 +188,19 @@ impl Reconcile for EvictionQueue {
                 let pod = victim.pod.to_string();
                 return Err(EvictionError::Protected { pod });
             }
-            Step::Evict => self.evict(victim, pod, &entry.node).await?,
+            Step::Evict => {
+                let now = self.ctx.clock.now();
+                let left = entry
+                    .granted
+                    .map(|since| CARRIED_OUT_WITHIN - now.duration_since(since));
+                if let Some(left) = left.filter(SignedDuration::is_positive) {
+                    return Ok(Action::After(left.unsigned_abs()));
+                }
+                if self.evict(victim, pod, &entry.node).await? {
+                    self.evictions.grant(victim, now);
+                    return Ok(Action::After(CARRIED_OUT_WITHIN.unsigned_abs()));
+                }
+            }
             Step::Delete { grace_secs } => match self.ctx.writer.delete_pod(&victim.pod, &victim.uid, grace_secs).await
             {
                 Ok(()) => self.ctx.outbox.publish(notices::disrupted(pod, grace_secs)),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use api::{conditions::node_claim as condition, labels};
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt;
 use model::ProviderId;
@@ -24,13 +25,18 @@ use crate::{
 };
 
 pub const EXCLUDE_FROM_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
-/// How often pods and volumes are looked at when nothing is heard of them.
-const DRAIN_POLL: Duration = Duration::from_secs(1);
+/// How often pods and volumes are looked at when nothing is heard of them. Every change of a pod, an attachment or the
+/// node brings a pass of its own; this is for an eviction that was granted and then not carried out, and for an
+/// instance that goes while its node is silent.
+const QUIET_POLL: Duration = Duration::from_secs(10);
 const INSTANCE_POLL: Duration = Duration::from_secs(5);
 
 pub async fn act(ctx: &Ctx, evictions: &Evictions, view: &View, step: Step) -> Result<Action, StepError> {
     if let Some(due) = view.deadline {
         ctx.outbox.publish(grace_period_expiring(about_node(&view.node), due));
+    }
+    if let (Some(owner), Some(value)) = (&view.owner, &view.unreadable_deadline) {
+        ctx.outbox.publish(notices::unreadable_deadline(&owner.claim, value));
     }
     match step {
         Step::DeleteClaim => {
@@ -51,20 +57,30 @@ pub async fn act(ctx: &Ctx, evictions: &Evictions, view: &View, step: Step) -> R
             }
             ctx.outbox.publish(notices::pods_waiting(&view.node, drain.waiting));
             note(ctx, view, Noted::Draining).await?;
-            Ok(Action::After(DRAIN_POLL))
+            Ok(Action::After(until(drain.changes, ctx.clock.now())))
         }
         Step::Linger(left) => {
             note(ctx, view, Noted::Draining).await?;
-            Ok(Action::After(left.unsigned_abs().min(DRAIN_POLL)))
+            Ok(Action::After(left.unsigned_abs()))
         }
         Step::AwaitVolumes(attached) => {
             ctx.outbox.publish(notices::awaiting_volumes(&view.node, &attached));
             note(ctx, view, Noted::AwaitingVolumes).await?;
-            Ok(Action::After(DRAIN_POLL))
+            Ok(Action::After(until(view.deadline, ctx.clock.now())))
         }
         Step::Terminate(volumes) => terminate(ctx, view, volumes).await,
         Step::Release => release(ctx, view).await,
     }
+}
+
+/// The wait until a moment, if that comes before the next look.
+fn until(moment: Option<Timestamp>, now: Timestamp) -> Duration {
+    let left = moment
+        .map(|moment| moment.duration_since(now))
+        .filter(SignedDuration::is_positive);
+    left.map_or(QUIET_POLL, |left| {
+        left.unsigned_abs().clamp(Duration::from_millis(1), QUIET_POLL)
+    })
 }
 
 async fn terminate(ctx: &Ctx, view: &View, volumes: Volumes) -> Result<Action, StepError> {

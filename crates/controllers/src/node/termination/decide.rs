@@ -104,6 +104,7 @@ mod tests {
             vanished: false,
             marked: true,
             deadline: None,
+            unreadable_deadline: None,
             pods: Vec::new(),
             attached: Vec::new(),
         }

@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use model::Pod;
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    Pod,
+    pod::{DoNotDisrupt, STUCK_AFTER},
+};
 
 /// Pods that a drain acts on now.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +20,8 @@ pub struct Drain {
     pub evict: Vec<Arc<Pod>>,
     /// Everyone who has to be gone, those above included.
     pub waiting: usize,
+    /// When this will have changed although nothing was heard: time alone ends protection and patience.
+    pub changes: Option<Timestamp>,
 }
 
 pub fn plan(pods: &[Arc<Pod>], deadline: Option<Timestamp>, now: Timestamp) -> Drain {
@@ -30,7 +35,28 @@ pub fn plan(pods: &[Arc<Pod>], deadline: Option<Timestamp>, now: Timestamp) -> D
         evict: next.cloned().collect(),
         force: force.into_iter().cloned().collect(),
         waiting: waiting.len(),
+        changes: waiting.iter().filter_map(|pod| changes(pod, deadline, now)).min(),
     }
+}
+
+/// The next moment at which a pod is treated otherwise than now.
+fn changes(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    /// Comparisons with these moments are strict.
+    const TICK: SignedDuration = SignedDuration::from_millis(1);
+    let after = |moment: Timestamp, span: SignedDuration| moment.saturating_add(span).unwrap_or(Timestamp::MAX);
+    let given_up = pod.deletion.map(|due| after(due, STUCK_AFTER + TICK));
+    let forced = deadline.filter(|_| !pod.is_terminating()).map(|due| {
+        let latest = due
+            .saturating_sub(pod.shape.termination_grace)
+            .unwrap_or(Timestamp::MIN);
+        after(latest, TICK)
+    });
+    let unprotected = match (&pod.do_not_disrupt, pod.started) {
+        (Some(DoNotDisrupt::For(time)), Some(start)) => Some(after(start, *time)),
+        _ => None,
+    };
+    let moments = [given_up, forced, unprotected].into_iter().flatten();
+    moments.filter(|moment| *moment > now).min()
 }
 
 /// Out of time: a pod that would outlast the deadline, or that would if it were told any later.
@@ -52,10 +78,9 @@ fn tier(pod: &Pod) -> (bool, bool) {
 
 #[cfg(test)]
 mod tests {
-    use jiff::SignedDuration;
     use model::{
         Taint, Toleration,
-        pod::{DoNotDisrupt, PodOwner, PodPhase, PodShape},
+        pod::{PodOwner, PodPhase, PodShape},
     };
 
     use super::*;
@@ -220,5 +245,31 @@ mod tests {
             &[],
             1,
         );
+    }
+
+    /// Between two changes of the cluster nothing has to be looked at before the moment that the plan names.
+    #[test]
+    fn a_plan_says_when_time_alone_changes_it() {
+        let changes = |pod: Pod, deadline: Option<i64>| {
+            let drain = plan(&[Arc::new(pod)], deadline.map(at), at(100));
+            drain
+                .changes
+                .map(|moment| moment.duration_since(Timestamp::UNIX_EPOCH).as_millis())
+        };
+        assert_eq!(changes(plain("a"), None), None);
+        let leaving = Pod {
+            deletion: Some(at(110)),
+            ..plain("a")
+        };
+        assert_eq!(changes(leaving, None), Some(170_001));
+        let timed = Pod {
+            do_not_disrupt: Some(DoNotDisrupt::For(SignedDuration::from_secs(60))),
+            started: Some(at(90)),
+            ..plain("a")
+        };
+        assert_eq!(changes(timed, None), Some(150_000));
+        let half_a_minute = shaped("a", |shape| shape.termination_grace = SignedDuration::from_secs(30));
+        assert_eq!(changes(half_a_minute.clone(), Some(200)), Some(170_001));
+        assert_eq!(changes(half_a_minute, Some(120)), None, "it is forced by now");
     }
 }

@@ -12,7 +12,6 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use model::{NodeName, Pod, ProviderId, pod::PodVolume};
 use state::{ObjectKey, Served};
-use tracing::error;
 
 use crate::{
     context::Ctx,
@@ -43,6 +42,8 @@ pub struct View {
     pub vanished: bool,
     pub marked: bool,
     pub deadline: Option<Timestamp>,
+    /// What stands where a deadline should, if it is none: better to wait for the pods than to fail for ever.
+    pub unreadable_deadline: Option<String>,
     pub pods: Vec<Arc<Pod>>,
     /// Attachments that have to go before the instance may.
     pub attached: Vec<String>,
@@ -54,13 +55,21 @@ pub async fn observe(ctx: &Ctx, served: &Served, name: &NodeName) -> Result<Opti
     let Some(node) = view.nodes.named(name.as_str()) else {
         return Ok(None);
     };
-    if !is_deleting(&**node) || !is_held(&**node) || !served.node(node) {
+    let claims = instance_under(node).map(|id| view.claims_of(id)).unwrap_or_default();
+    // A node that somebody took the label off is still ours if a claim of ours names its instance.
+    let ours = served.node(node) || !claims.is_empty();
+    if !is_deleting(&**node) || !is_held(&**node) || !ours {
         return Ok(None);
     }
-    let claims = instance_under(node).map(|id| view.claims_of(id)).unwrap_or_default();
     let claim = if let [claim] = claims[..] { Some(claim) } else { None };
     let pods: Vec<_> = view.snapshot.pods_on(name).cloned().collect();
     let now = ctx.clock.now();
+    let deadline = claim.and_then(|claim| deadline(claim));
+    let (deadline, unreadable_deadline) = match deadline {
+        Some(Ok(due)) => (Some(due), None),
+        Some(Err(text)) => (None, Some(text)),
+        None => (None, None),
+    };
     Ok(Some(View {
         vanished: !is_ready(node) && is_gone(ctx, node).await?,
         owner: claim.map(|claim| Owner {
@@ -68,7 +77,8 @@ pub async fn observe(ctx: &Ctx, served: &Served, name: &NodeName) -> Result<Opti
             drained: drained(claim),
         }),
         marked: is_marked(node),
-        deadline: claim.and_then(|claim| deadline(claim)),
+        deadline,
+        unreadable_deadline,
         attached: attached(&view, name, &pods, now),
         pods,
         node: node.clone(),
@@ -97,16 +107,10 @@ fn drained(claim: &NodeClaim) -> Drained {
     }
 }
 
-/// A deadline that cannot be read is none: better to wait for the pods than to fail for ever.
-fn deadline(claim: &NodeClaim) -> Option<Timestamp> {
+/// The claim's deadline, or what stands in its place and cannot be read.
+fn deadline(claim: &NodeClaim) -> Option<Result<Timestamp, String>> {
     let text = claim.annotations().get(labels::annotations::TERMINATION_TIMESTAMP)?;
-    match text.parse() {
-        Ok(due) => Some(due),
-        Err(cause) => {
-            error!(NodeClaim = %claim.name_any(), value = %text, error = %cause, "ignoring unreadable termination timestamp");
-            None
-        }
-    }
+    Some(text.parse().map_err(|_| text.clone()))
 }
 
 /// Nothing new comes here: the taint keeps pods away, the label load balancers.
@@ -150,4 +154,70 @@ fn volumes_of(view: &state::View, pod: &Pod) -> Vec<String> {
         claim.volume.as_ref().map(ToString::to_string)
     };
     claims.filter_map(bound).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::{core::v1::PersistentVolumeClaim, storage::v1::VolumeAttachment};
+    use serde_json::{Value, json};
+    use state::Index;
+
+    use super::*;
+
+    fn parse<K: serde::de::DeserializeOwned>(value: Value) -> K {
+        serde_json::from_value(value).expect("the literal is an object of its kind")
+    }
+
+    fn meta(name: &str) -> Value {
+        let created = "2026-01-01T00:00:00Z";
+        json!({"name": name, "namespace": "default", "uid": name, "resourceVersion": "1", "creationTimestamp": created})
+    }
+
+    fn pod(name: &str, tolerations: Value) -> k8s_openapi::api::core::v1::Pod {
+        let volume = json!({"name": "v", "persistentVolumeClaim": {"claimName": name}});
+        parse(json!({
+            "metadata": meta(name), "status": {"phase": "Running"},
+            "spec": {"nodeName": "n", "containers": [], "volumes": [volume], "tolerations": tolerations},
+        }))
+    }
+
+    /// LC-N26: a volume that a pod keeps is not waited for, and neither is an attachment that names no volume.
+    #[test]
+    fn volumes_of_pods_that_stay_are_not_waited_for() {
+        let index = Index::new(Arc::default(), Served::default());
+        let stays = json!([{"key": "karpenter.sh/disrupted", "operator": "Exists"}]);
+        for (name, tolerations) in [("stays", stays), ("goes", json!([]))] {
+            index.apply(pod(name, tolerations));
+            let claim: PersistentVolumeClaim =
+                parse(json!({"metadata": meta(name), "spec": {"volumeName": format!("pv-{name}")}}));
+            index.apply(claim);
+        }
+        for (name, source) in [
+            ("a-stays", json!({"persistentVolumeName": "pv-stays"})),
+            ("a-goes", json!({"persistentVolumeName": "pv-goes"})),
+            ("a-inline", json!({})),
+        ] {
+            let spec = json!({"attacher": "csi", "nodeName": "n", "source": source});
+            let mut meta = meta(name);
+            meta["namespace"] = Value::Null;
+            index.apply(parse::<VolumeAttachment>(json!({"metadata": meta, "spec": spec})));
+        }
+        let view = index.view();
+        let name = NodeName::from("n");
+        let pods: Vec<_> = view.snapshot.pods_on(&name).cloned().collect();
+        assert_eq!(attached(&view, &name, &pods, Timestamp::UNIX_EPOCH), ["a-goes"]);
+    }
+
+    #[test]
+    fn a_deadline_that_cannot_be_read_is_none_and_reported() {
+        let mut claim = NodeClaim::default();
+        assert_eq!(deadline(&claim), None);
+        let mut written = |text: &str| {
+            let annotations = claim.metadata.annotations.get_or_insert_default();
+            annotations.insert(labels::annotations::TERMINATION_TIMESTAMP.to_owned(), text.to_owned());
+            deadline(&claim)
+        };
+        assert_eq!(written("1970-01-01T00:00:00Z"), Some(Ok(Timestamp::UNIX_EPOCH)));
+        assert_eq!(written("tomorrow"), Some(Err("tomorrow".to_owned())));
+    }
 }

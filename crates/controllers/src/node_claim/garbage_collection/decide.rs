@@ -1,12 +1,13 @@
 //! What has lost its other half.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use api::{
     conditions::{self, node_claim as condition},
     v1::NodeClaim,
 };
 use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
 use model::ProviderId;
 use provider::Instance;
 use state::View;
@@ -16,9 +17,27 @@ use crate::objects::{instance_of, is_deleting, is_ready};
 /// A launch is recorded within seconds; an instance that young may still find its claim.
 const FRESH: SignedDuration = SignedDuration::from_secs(30);
 
+/// Claims that had lost their instance before the list was asked for and have not found it since.
+pub fn lost_claims(before: &View, now: &View, listed: &[Instance]) -> Vec<Arc<NodeClaim>> {
+    let alive: BTreeSet<&ProviderId> = listed.iter().map(|instance| &instance.provider_id).collect();
+    let lost = before
+        .claims
+        .values()
+        .filter(|claim| has_lost_its_instance(claim, before, &alive));
+    let known = lost.filter_map(|claim| now.claims.named(&claim.name_any()));
+    let lost = known.filter(|claim| has_lost_its_instance(claim, now, &alive));
+    lost.cloned().collect()
+}
+
+/// Instances that nobody claims.
+pub fn unclaimed(listed: Vec<Instance>, view: &View, now: Timestamp) -> Vec<Instance> {
+    let unclaimed = listed.into_iter().filter(|instance| is_unclaimed(instance, view, now));
+    unclaimed.collect()
+}
+
 /// A registered claim whose instance the cloud no longer has. A node that reports itself ready is believed more than
 /// the cloud's list; a claim that never registered is left to its deadline.
-pub fn has_lost_its_instance(claim: &NodeClaim, view: &View, alive: &BTreeSet<&ProviderId>) -> bool {
+fn has_lost_its_instance(claim: &NodeClaim, view: &View, alive: &BTreeSet<&ProviderId>) -> bool {
     let listed = claim
         .status
         .as_ref()
@@ -33,7 +52,7 @@ pub fn has_lost_its_instance(claim: &NodeClaim, view: &View, alive: &BTreeSet<&P
 }
 
 /// An instance that no claim names and that was not launched just now for a claim that is still waiting.
-pub fn is_unclaimed(instance: &Instance, view: &View, now: Timestamp) -> bool {
+fn is_unclaimed(instance: &Instance, view: &View, now: Timestamp) -> bool {
     let launching = instance
         .claim
         .as_ref()

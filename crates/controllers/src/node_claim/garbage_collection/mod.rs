@@ -2,12 +2,12 @@
 
 mod decide;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use api::v1::NodeClaim;
 use async_trait::async_trait;
+use futures::{StreamExt, stream};
 use kube::ResourceExt;
-use model::ProviderId;
 use state::{Event, View};
 use tracing::info;
 
@@ -21,6 +21,8 @@ use crate::{
 
 /// How often both sides are compared.
 const EVERY: Duration = Duration::from_secs(2 * 60);
+/// How many are let go at once.
+const PARALLEL: usize = 20;
 
 pub struct GarbageCollection {
     ctx: Ctx,
@@ -31,6 +33,12 @@ impl GarbageCollection {
         Self {
             ctx: ctx.of(Self::NAME),
         }
+    }
+
+    async fn collect_claim(&self, claim: &NodeClaim) -> Result<(), StepError> {
+        remove(&self.ctx, claim, DisruptedWhy::GarbageCollected).await?;
+        info!(NodeClaim = %claim.name_any(), "garbage collected nodeclaim whose instance is gone");
+        Ok(())
     }
 
     async fn collect_instance(&self, instance: &provider::Instance) -> Result<(), StepError> {
@@ -66,6 +74,8 @@ impl Reconcile for GarbageCollection {
     }
 
     async fn reconcile(&self, (): &()) -> Result<Action, StepError> {
+        // Read before the list: what registered while the list was on its way is not in it.
+        let before = self.ctx.index.view();
         let listed = self.ctx.cloud.instances().await;
         let action = "list its instances";
         let instances = listed.map_err(|cause| CloudError { action, cause })?;
@@ -73,21 +83,14 @@ impl Reconcile for GarbageCollection {
         let view = self.ctx.index.view();
         let now = self.ctx.clock.now();
 
-        let alive: BTreeSet<&ProviderId> = instances.iter().map(|instance| &instance.provider_id).collect();
-        for claim in view
-            .claims
-            .values()
-            .filter(|claim| decide::has_lost_its_instance(claim, &view, &alive))
-        {
-            remove(&self.ctx, claim, DisruptedWhy::GarbageCollected).await?;
-            info!(NodeClaim = %claim.name_any(), "garbage collected nodeclaim whose instance is gone");
-        }
-        for instance in instances
-            .iter()
-            .filter(|instance| decide::is_unclaimed(instance, &view, now))
-        {
-            self.collect_instance(instance).await?;
-        }
+        let lost = decide::lost_claims(&before, &view, &instances);
+        let unclaimed = decide::unclaimed(instances, &view, now);
+        // One that fails does not keep the others waiting; it has its turn again.
+        let claims = stream::iter(lost).map(|claim| async move { self.collect_claim(&claim).await });
+        let mut outcomes: Vec<_> = claims.buffer_unordered(PARALLEL).collect().await;
+        let instances = stream::iter(unclaimed).map(|found| async move { self.collect_instance(&found).await });
+        outcomes.extend(instances.buffer_unordered(PARALLEL).collect::<Vec<_>>().await);
+        outcomes.into_iter().collect::<Result<(), _>>()?;
         Ok(Action::After(EVERY))
     }
 }

@@ -9,6 +9,7 @@ use provider::ProviderError;
 use tracing::{error, info};
 
 use super::{
+    devices, hooks,
     initialization::{self, Initialization},
     launch,
     liveness::{self, Liveness, Overdue},
@@ -25,6 +26,15 @@ use crate::{
     objects::{class_label, held, instance_of, is_held, label, pool_of},
     runtime::Action,
 };
+
+/// What became of the second step.
+#[derive(Default)]
+struct Registered {
+    /// The node as it is now, where there is one.
+    node: Option<Node>,
+    /// When the provider wants to be asked again.
+    again: Option<SignedDuration>,
+}
 
 /// What became of the first step.
 enum Launch {
@@ -51,8 +61,10 @@ pub async fn bring_up(ctx: &Ctx, claim: &NodeClaim) -> Result<Action, StepError>
         Launch::Failed(cause) => Some(cause.into()),
         Launch::Abandoned => return Ok(Action::AwaitChange),
     };
+    let mut ask_again = None;
     let brought_up = async {
-        let node = register(ctx, &mut draft).await?;
+        let Registered { node, again } = register(ctx, &mut draft).await?;
+        ask_again = again;
         initialize(ctx, &mut draft, node).await
     };
     if let Err(cause) = brought_up.await {
@@ -67,11 +79,15 @@ pub async fn bring_up(ctx: &Ctx, claim: &NodeClaim) -> Result<Action, StepError>
         return Ok(Action::AwaitChange);
     }
     record(ctx, draft).await?;
-    match (failure, liveness) {
-        (Some(failure), _) => Err(failure),
-        (None, Liveness::CheckAgain(wait)) => Ok(Action::After(wait.unsigned_abs())),
-        (None, _) => Ok(Action::AwaitChange),
+    if let Some(failure) = failure {
+        return Err(failure);
     }
+    let deadline = match liveness {
+        Liveness::CheckAgain(wait) => Some(wait),
+        Liveness::Alive | Liveness::Overdue(_) => None,
+    };
+    let next = deadline.into_iter().chain(ask_again).min();
+    Ok(next.map_or(Action::AwaitChange, |wait| Action::After(wait.unsigned_abs())))
 }
 
 /// A claim that a user made by hand may lack the label that tells its class.
@@ -124,20 +140,19 @@ async fn launch(ctx: &Ctx, draft: &mut Draft) -> Result<Launch, StepError> {
     }
 }
 
-/// Returns the node as it is after registration.
-async fn register(ctx: &Ctx, draft: &mut Draft) -> Result<Option<Node>, StepError> {
+async fn register(ctx: &Ctx, draft: &mut Draft) -> Result<Registered, StepError> {
     let view = ctx.index.view();
-    let nodes = instance_of(&draft.claim)
-        .map(|instance| view.nodes_of(instance))
-        .unwrap_or_default();
+    let instance = instance_of(&draft.claim).map(str::to_owned).unwrap_or_default();
+    let nodes = view.nodes_of(&instance);
     let found = registration::decide(draft, &nodes);
     let now = ctx.clock.now();
     registration::note(draft, &found, now);
     let (node, unmarked) = match found {
-        Registration::Waiting | Registration::NoNode | Registration::SeveralNodes => return Ok(None),
+        Registration::Waiting | Registration::NoNode | Registration::SeveralNodes => return Ok(Registered::default()),
         Registration::Done(node) => {
             let hydrated = registration::hydrated(&draft.claim, &node);
-            return Ok(Some(ctx.writer.update(&node, &hydrated).await?));
+            let node = ctx.writer.update(&node, &hydrated).await?;
+            return Ok(node.into());
         }
         Registration::Join { node, unmarked } => (node, unmarked),
     };
@@ -145,16 +160,50 @@ async fn register(ctx: &Ctx, draft: &mut Draft) -> Result<Option<Node>, StepErro
         error!(NodeClaim = %draft.claim.name_any(), Node = %node.name_any(), "node joined without the unregistered taint");
         ctx.outbox.publish(notices::unregistered_taint_missing(&draft.claim));
     }
+    let question = hooks::question(&draft.claim, &instance, &node.name_any());
+    let verdict = hooks::ask(ctx.cloud.registration_hooks(), &question).await;
+    let given = verdict
+        .labels
+        .iter()
+        .map(|(key, value)| (key.to_string(), value.to_string()));
+    draft.claim.metadata.labels.get_or_insert_default().extend(given);
+    if !verdict.pending.is_empty() {
+        registration::note_pending(draft, &verdict.pending, now);
+        let synced = registration::synced(&draft.claim, &node);
+        ctx.writer.update(&node, &synced).await?;
+        return match verdict.failure {
+            Some(failure) => Err(failure.into()),
+            None => Ok(Registered {
+                node: None,
+                again: verdict.again,
+            }),
+        };
+    }
     let wanted = registration::joined(&draft.claim, &node);
     let node = ctx.writer.update(&node, &wanted).await?;
     draft.conditions.set_true(condition::REGISTERED, now);
     draft.status().node_name = Some(node.name_any());
-    Ok(Some(node))
+    Ok(node.into())
+}
+
+impl From<Node> for Registered {
+    fn from(node: Node) -> Self {
+        Self {
+            node: Some(node),
+            again: None,
+        }
+    }
 }
 
 async fn initialize(ctx: &Ctx, draft: &mut Draft, node: Option<Node>) -> Result<(), StepError> {
-    let found = initialization::decide(draft, node.as_ref());
+    let unpublished = unpublished_driver(ctx, draft, node.as_ref());
+    let found = initialization::decide(draft, node.as_ref(), unpublished);
     let now = ctx.clock.now();
+    // Nothing is known to be wrong with a node that has just joined; the first check of its figures comes once it is
+    // initialized. Said here, in a write that is due anyway.
+    if node.is_some() && draft.conditions.get(condition::CONSISTENT_STATE_FOUND).is_none() {
+        draft.conditions.set_true(condition::CONSISTENT_STATE_FOUND, now);
+    }
     match (found, node) {
         (Initialization::Ready, Some(node)) => {
             ctx.writer.update(&node, &initialization::labelled(&node)).await?;
@@ -168,6 +217,13 @@ async fn initialize(ctx: &Ctx, draft: &mut Draft, node: Option<Node>) -> Result<
         (Initialization::Done | Initialization::NotRegistered | Initialization::Ready, _) => {}
     }
     Ok(())
+}
+
+/// Nobody waits for devices where they are not looked at.
+fn unpublished_driver(ctx: &Ctx, draft: &Draft, node: Option<&Node>) -> Option<String> {
+    let node = node.filter(|_| !ctx.knobs.solver.ignore_dra && !draft.is_true(condition::INITIALIZED))?;
+    let view = ctx.index.view();
+    devices::unpublished_driver(&draft.claim, &node.name_any(), view.snapshot.resource_slices.values())
 }
 
 async fn give_up(ctx: &Ctx, draft: &Draft, overdue: &Overdue) -> Result<(), StepError> {

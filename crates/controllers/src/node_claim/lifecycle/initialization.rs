@@ -18,6 +18,7 @@ pub enum Lack {
     StartupTaint(String),
     EphemeralTaint(String),
     Resource(String),
+    Devices(String),
 }
 
 impl Lack {
@@ -28,6 +29,7 @@ impl Lack {
             Lack::StartupTaint(_) => "StartupTaintsExist",
             Lack::EphemeralTaint(_) => "KnownEphemeralTaintsExist",
             Lack::Resource(_) => "ResourceNotRegistered",
+            Lack::Devices(_) => "DRADriverPoolsNotPublished",
         }
     }
 }
@@ -40,6 +42,7 @@ impl fmt::Display for Lack {
             Lack::StartupTaint(taint) => write!(f, "startup taint {taint} has not been removed yet"),
             Lack::EphemeralTaint(taint) => write!(f, "taint {taint} goes away while the node starts, and has not yet"),
             Lack::Resource(resource) => write!(f, "resource {resource} was asked for and the node offers none yet"),
+            Lack::Devices(driver) => write!(f, "driver {driver} has not published all devices of a pool yet"),
         }
     }
 }
@@ -52,7 +55,8 @@ pub enum Initialization {
     Done,
 }
 
-pub fn decide(draft: &Draft, node: Option<&Node>) -> Initialization {
+/// `unpublished` is a driver whose devices were asked for and are not there yet.
+pub fn decide(draft: &Draft, node: Option<&Node>, unpublished: Option<String>) -> Initialization {
     if draft.is_true(condition::INITIALIZED) {
         return Initialization::Done;
     }
@@ -62,7 +66,9 @@ pub fn decide(draft: &Draft, node: Option<&Node>) -> Initialization {
     let Some(node) = node else {
         return Initialization::Waiting(Lack::Node);
     };
-    first_lack(draft, node).map_or(Initialization::Ready, Initialization::Waiting)
+    first_lack(draft, node)
+        .or(unpublished.map(Lack::Devices))
+        .map_or(Initialization::Ready, Initialization::Waiting)
 }
 
 fn first_lack(draft: &Draft, node: &Node) -> Option<Lack> {
@@ -145,7 +151,7 @@ mod tests {
             "status": {"conditions": [{"type": "Ready", "status": ready}], "allocatable": {"cpu": "4", "example.com/gpu": "0"}},
         }))
         .expect("the literal is a node");
-        assert_eq!(decide(&registered(claim), Some(&node)), expected);
+        assert_eq!(decide(&registered(claim), Some(&node), None), expected);
     }
 
     /// LC-I1, LC-I3, LC-I4, LC-I5, LC-I6, LC-I7.
@@ -188,6 +194,18 @@ mod tests {
     #[test]
     fn nothing_is_said_about_a_claim_that_is_not_registered() {
         let draft = Draft::of(&NodeClaim::default(), Timestamp::UNIX_EPOCH);
-        assert_eq!(decide(&draft, None), Initialization::NotRegistered);
+        assert_eq!(decide(&draft, None, None), Initialization::NotRegistered);
+    }
+
+    /// LC-I8.
+    #[test]
+    fn devices_are_the_last_that_is_waited_for() {
+        let conditions = json!([{"type": "Ready", "status": "True"}]);
+        let node: Node = serde_json::from_value(json!({"status": {"conditions": conditions}})).expect("a node");
+        let found = decide(&registered(json!({})), Some(&node), Some("gpu.example.com".to_owned()));
+        let Initialization::Waiting(lack) = found else {
+            panic!("the node is not done: {found:?}");
+        };
+        assert_eq!(lack.reason(), "DRADriverPoolsNotPublished");
     }
 }

@@ -105,6 +105,20 @@ mod tests {
         check(Some(1), Some(2), 20, Liveness::Alive);
     }
 
+    /// LC-V5.
+    #[test]
+    fn a_launch_may_take_as_long_as_the_settings_say() {
+        let knobs = Knobs {
+            launch_timeout: std::time::Duration::from_secs(60),
+            ..Knobs::default()
+        };
+        let conditions = Conditions::of(&NodeClaim::default(), at(0));
+        assert_eq!(
+            decide(&conditions, Limits::of(&knobs), at(1)),
+            Liveness::Overdue(Overdue::Launch)
+        );
+    }
+
     /// LC-V6.
     #[test]
     fn timers_follow_the_transition() {

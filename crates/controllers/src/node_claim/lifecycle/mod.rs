@@ -10,6 +10,8 @@
 //! is written in the end, once. Deletion of a claim is [`termination`](super::termination)'s business.
 
 mod act;
+mod devices;
+mod hooks;
 mod initialization;
 mod launch;
 mod liveness;
@@ -60,6 +62,16 @@ impl Reconcile for Lifecycle {
                     for claim in view.claims_of(instance) {
                         add(claim.metadata.name.as_deref().unwrap_or_default().into());
                     }
+                }
+            }
+            Event::Slice(change) => {
+                let slices = change.old.iter().chain(&change.new);
+                let nodes = slices.flat_map(|slice| devices::nodes_of(slice));
+                let instances = nodes
+                    .filter_map(|node| view.nodes.named(node))
+                    .filter_map(|node| instance_under(node));
+                for claim in instances.flat_map(|instance| view.claims_of(instance)) {
+                    add(claim.metadata.name.as_deref().unwrap_or_default().into());
                 }
             }
             _ => {}

@@ -44,6 +44,14 @@ pub fn decide(draft: &Draft, nodes: &[&Arc<Node>]) -> Registration {
     }
 }
 
+/// The provider is not done with the node.
+pub fn note_pending(draft: &mut Draft, hooks: &[String], now: Timestamp) {
+    let message = format!("waiting for registration hooks: {}", hooks.join(", "));
+    draft
+        .conditions
+        .set_unknown(condition::REGISTERED, "RegistrationHookPending", &message, now);
+}
+
 /// A condition that was reached stays, whatever becomes of the node.
 pub fn note(draft: &mut Draft, found: &Registration, now: Timestamp) {
     if draft.is_true(condition::REGISTERED) {
@@ -66,12 +74,12 @@ pub fn note(draft: &mut Draft, found: &Registration, now: Timestamp) {
     }
 }
 
-/// The node as a registered part of its claim.
+/// The node with all that it takes from its claim, and still closed.
 ///
-/// Startup taints are put on here and never again: whoever removes them later means it.
-pub fn joined(claim: &NodeClaim, node: &Node) -> Node {
-    let mut joined = held(node);
-    let owners = joined.metadata.owner_references.get_or_insert_default();
+/// Startup taints are put on before registration and never again: whoever removes them later means it.
+pub fn synced(claim: &NodeClaim, node: &Node) -> Node {
+    let mut synced = held(node);
+    let owners = synced.metadata.owner_references.get_or_insert_default();
     let uid = claim.uid().unwrap_or_default();
     if !owners.iter().any(|owner| owner.uid == uid) {
         owners.push(OwnerReference {
@@ -92,15 +100,26 @@ pub fn joined(claim: &NodeClaim, node: &Node) -> Node {
             }
         }
     }
-    taints.retain(|taint| !is_unregistered_taint(taint));
-    joined.spec.get_or_insert_default().taints = (!taints.is_empty()).then_some(taints);
+    synced.spec.get_or_insert_default().taints = (!taints.is_empty()).then_some(taints);
 
-    let meta = &mut joined.metadata;
+    let meta = &mut synced.metadata;
     meta.annotations
         .get_or_insert_default()
         .extend(claim.annotations().clone());
     let labels = meta.labels.get_or_insert_default();
     labels.extend(claim.labels().clone());
+    synced
+}
+
+/// The node as a registered part of its claim, open for pods.
+pub fn joined(claim: &NodeClaim, node: &Node) -> Node {
+    let mut joined = synced(claim, node);
+    let spec = joined.spec.get_or_insert_default();
+    if let Some(taints) = &mut spec.taints {
+        taints.retain(|taint| !is_unregistered_taint(taint));
+    }
+    spec.taints = spec.taints.take().filter(|taints| !taints.is_empty());
+    let labels = joined.metadata.labels.get_or_insert_default();
     labels.insert(labels::REGISTERED.to_owned(), "true".to_owned());
     joined
 }
@@ -228,6 +247,48 @@ mod tests {
         assert_eq!(once.annotations()["a"], "claim");
         assert_eq!(once.owner_references().len(), 1);
         assert_eq!(once.finalizers(), ["karpenter.sh/termination"]);
+    }
+
+    /// LC-G11: the sync is made and the node stays closed. LC-G14: then it opens.
+    #[test]
+    fn a_node_that_a_hook_holds_up_is_synced_and_stays_closed() {
+        let claim = claim(json!({"metadata": {"labels": {"team": "blue"}}}));
+        let unregistered = json!([{"key": "karpenter.sh/unregistered", "effect": "NoExecute"}]);
+        let closed = synced(&claim, &node(json!({"spec": {"taints": unregistered}})));
+        assert_eq!(
+            (label(&closed, "team"), label(&closed, labels::REGISTERED)),
+            ("blue", "")
+        );
+        assert!(is_unregistered(&closed));
+        assert_eq!(closed.finalizers(), ["karpenter.sh/termination"]);
+        let mut draft = launched();
+        note_pending(
+            &mut draft,
+            &["rack".to_owned(), "row".to_owned()],
+            Timestamp::UNIX_EPOCH,
+        );
+        let found = draft.conditions.get(condition::REGISTERED).expect("it was just set");
+        assert_eq!((&*found.status, &*found.reason), ("Unknown", "RegistrationHookPending"));
+        assert!(found.message.ends_with("rack, row"));
+
+        let open = joined(&claim, &closed);
+        assert_eq!(label(&open, labels::REGISTERED), "true");
+        assert!(!is_unregistered(&open));
+    }
+
+    /// LC-G6: a registered node gets its class label at most.
+    #[test]
+    fn startup_taints_that_were_removed_after_registration_stay_away() {
+        let claim = claim(json!({"spec": {"startupTaints": [{"key": "boot", "effect": "NoExecute"}]}}));
+        let mut draft = Draft::of(&claim, Timestamp::UNIX_EPOCH);
+        for reached in [condition::LAUNCHED, condition::REGISTERED] {
+            draft.conditions.set_true(reached, Timestamp::UNIX_EPOCH);
+        }
+        let bare = Arc::new(node(json!({"metadata": {"name": "a", "labels": {"g/k": "n"}}})));
+        let Registration::Done(found) = decide(&draft, &[&bare]) else {
+            panic!("the node is registered");
+        };
+        assert_eq!(hydrated(&claim, &found), *bare);
     }
 
     /// LC-Y1.

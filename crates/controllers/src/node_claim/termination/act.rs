@@ -22,13 +22,9 @@ const INSTANCE_POLL: Duration = Duration::from_secs(5);
 
 pub async fn act(ctx: &Ctx, claim: &NodeClaim, view: View, step: Step) -> Result<Action, StepError> {
     match step {
-        Step::Hold | Step::AwaitNodes => {
-            // A deletion raises the generation; conditions that were reached follow it.
-            if view.held {
-                Draft::of(claim, ctx.clock.now()).write(&ctx.writer).await?;
-            }
-            Ok(Action::AwaitChange)
-        }
+        // A deletion raises the generation, and conditions that were reached follow it in the writes that are to come:
+        // while the node drains, its termination writes them.
+        Step::Hold | Step::AwaitNodes => Ok(Action::AwaitChange),
         Step::SetDeadline(due) => {
             let mut annotated = claim.clone();
             let annotations = annotated.metadata.annotations.get_or_insert_default();

@@ -14,7 +14,7 @@ mod observe;
 use api::v1::NodeClaim;
 
 use crate::{context::Ctx, error::StepError, runtime::Action};
-pub(crate) use notices::grace_period_expiring;
+pub(crate) use notices::{grace_period_expiring, stamp};
 
 /// Safe to cancel and to repeat: every step is read off the objects and the cloud again.
 pub async fn reconcile(ctx: &Ctx, claim: &NodeClaim) -> Result<Action, StepError> {

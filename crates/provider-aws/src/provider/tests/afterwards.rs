@@ -120,3 +120,48 @@ async fn announcements_become_notices_and_lessons() {
     scene.aws.fail("ReceiveMessage", AwsError::new("AccessDenied", "no"));
     assert!(scene.provider.notices().await.is_err());
 }
+
+/// AW24.14.9
+#[tokio::test(start_paused = true)]
+async fn a_node_registers_when_its_partition_is_known() {
+    use ::provider::{Admission, Registering};
+    let scene = scene().await;
+    let launched = scene.launched(&request("one", on_demand("m5.large"))).await;
+    let hook = &scene.provider.registration_hooks()[0];
+    let admit = async |instance: &str, labels: &[(&str, &str)]| {
+        let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into()));
+        let node = Registering {
+            claim: "one".into(),
+            token: "one".to_owned(),
+            instance: instance.into(),
+            node: "node".into(),
+            labels: labels.collect(),
+            annotations: Labels::new(),
+        };
+        hook.admit(&node).await
+    };
+    let (group, partition) = (aws_labels::PLACEMENT_GROUP_ID, aws_labels::PLACEMENT_GROUP_PARTITION);
+    let id = launched.provider_id.as_str();
+    let open = [(group, "pg-1"), (partition, "")];
+    assert_eq!(admit(id, &[]).await.unwrap(), Admission::passed());
+    assert_eq!(admit(id, &[(group, "pg-1")]).await.unwrap(), Admission::passed());
+    assert_eq!(
+        admit(id, &[(group, "pg-1"), (partition, "2")]).await.unwrap(),
+        Admission::passed()
+    );
+    assert!(matches!(admit("", &open).await.unwrap(), Admission::Pending { .. }));
+    assert!(matches!(admit(id, &open).await.unwrap(), Admission::Pending { .. }));
+    let name = scene.info(&launched).id;
+    scene
+        .aws
+        .change_instance(&name, |instance| instance.partition = Some(3));
+    let Admission::Passed { labels } = admit(id, &open).await.unwrap() else {
+        panic!("the partition is known");
+    };
+    assert_eq!(labels[partition].as_str(), "3");
+    scene.aws.remove_instance(&name);
+    assert!(
+        admit(id, &open).await.is_err(),
+        "an instance that is gone has no partition"
+    );
+}
