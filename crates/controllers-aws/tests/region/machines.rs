@@ -2,9 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use api::v1::{NodeClaim, NodePool};
+use api::{
+    aws::EC2NodeClass,
+    v1::{NodeClaim, NodePool},
+};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::{Api, ResourceExt, api::PostParams};
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams, PostParams},
+};
 use provider_aws::{
     options::Options,
     ports::{EventInfo, InstanceInfo, InstanceStatusInfo, ReservationInfo, StatusDetail},
@@ -13,57 +19,77 @@ use provider_aws::{
 };
 use serde_json::json;
 
-use crate::cluster::{Cluster, cluster, cluster_with, minutes};
+use crate::cluster::{Cluster, class, cluster, cluster_with, condition, minutes};
 
 async fn claims(cluster: &Cluster) -> Vec<NodeClaim> {
     let api: Api<NodeClaim> = Api::all(cluster.client.clone());
     api.list(&Default::default()).await.expect("claims are listed").items
 }
 
-/// A pod that fits nowhere becomes an instance of the cheapest suitable type.
-#[tokio::test(start_paused = true)]
-async fn a_pending_pod_gets_an_instance() {
-    let cluster = cluster().await;
-    cluster.ready_class().await;
-    cluster
-        .create::<NodePool>(json!({
-            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general"},
-            "spec": {"template": {"spec": {
-                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-                "requirements": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}],
-            }}},
-        }))
-        .await;
+fn pool(name: &str, class: &str, weight: i32) -> serde_json::Value {
+    json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name},
+        "spec": {"weight": weight, "template": {"spec": {
+            "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": class},
+            "requirements": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}],
+        }}},
+    })
+}
+
+/// A pod that fits nowhere, and the claims that there are once one of them has an instance.
+async fn pending_pod(cluster: &Cluster) -> Vec<NodeClaim> {
     let pods: Api<Pod> = Api::default_namespaced(cluster.client.clone());
     let pod: Pod = serde_json::from_value(json!({
         "metadata": {"name": "web"},
         "spec": {"containers": [{"name": "web", "image": "web", "resources": {"requests": {"cpu": "1"}}}]},
-        "status": {"phase": "Pending", "conditions": [
-            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},
-        ]},
     }))
     .expect("the literal is a pod");
-    let created = pods.create(&PostParams::default(), &pod).await.expect("it is admitted");
-    let status = json!({"status": pod.status});
-    let params = kube::api::PatchParams::default();
+    pods.create(&PostParams::default(), &pod).await.expect("it is admitted");
+    let status = json!({"status": {"phase": "Pending", "conditions": [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},
+    ]}});
     let patched = pods
-        .patch_status(&created.name_any(), &params, &kube::api::Patch::Merge(status))
+        .patch_status("web", &PatchParams::default(), &Patch::Merge(status))
         .await;
     patched.expect("it is admitted");
     cluster
         .until("an instance is launched", minutes(3), async || {
-            let claims = claims(&cluster).await;
-            claims
-                .iter()
-                .any(|claim| claim.status.as_ref().is_some_and(|status| status.provider_id.is_some()))
+            let has_instance =
+                |claim: &NodeClaim| claim.status.as_ref().is_some_and(|status| status.provider_id.is_some());
+            claims(cluster).await.iter().any(has_instance)
         })
         .await;
-    let claims = claims(&cluster).await;
+    claims(cluster).await
+}
+
+/// AW24.10.1: the cheapest suitable type is bought.
+#[tokio::test(start_paused = true)]
+async fn a_pending_pod_gets_an_instance() {
+    let cluster = cluster().await;
+    cluster.ready_class().await;
+    cluster.create::<NodePool>(pool("general", "default", 1)).await;
+    let claims = pending_pod(&cluster).await;
     assert_eq!(claims.len(), 1);
     let info = cluster.instance_of(&claims[0]);
     assert_eq!(info.instance_type, "t3.large", "the cheapest that holds the pod");
     assert_eq!(info.tags[tags::NODE_POOL], "general");
     assert_eq!(claims[0].labels()["karpenter.sh/nodepool"], "general");
+}
+
+/// AW24.11.21
+#[tokio::test(start_paused = true)]
+async fn a_pool_whose_class_selects_nothing_leaves_its_pods_to_others() {
+    let cluster = cluster().await;
+    cluster.ready_class().await;
+    let mut empty = class();
+    empty["metadata"]["name"] = json!("empty");
+    empty["spec"]["subnetSelectorTerms"] = json!([{"tags": {"team": "nobody"}}]);
+    cluster.create::<EC2NodeClass>(empty).await;
+    cluster.create::<NodePool>(pool("preferred", "empty", 100)).await;
+    cluster.create::<NodePool>(pool("other", "default", 1)).await;
+    let claims = pending_pod(&cluster).await;
+    assert_eq!(claims.len(), 1);
+    assert_eq!(claims[0].labels()["karpenter.sh/nodepool"], "other");
 }
 
 /// AW24.14.6
@@ -173,14 +199,14 @@ async fn reserved(cluster: &Cluster, kind: &str, ends_in: Option<i64>) -> (NodeC
     cluster.aws.add_reservation(reservation, &[]);
     cluster.ready_class().await;
     let terms = json!({"spec": {"capacityReservationSelectorTerms": [{"id": "cr-1"}]}});
-    cluster.patch::<api::aws::EC2NodeClass>("default", terms).await;
+    cluster.patch::<EC2NodeClass>("default", terms).await;
     cluster
         .until("the reservation is found", minutes(2), async || {
-            let class: api::aws::EC2NodeClass = cluster.get("default").await;
+            let class: EC2NodeClass = cluster.get("default").await;
             class
                 .status
                 .is_some_and(|status| status.capacity_reservations.is_some())
-                && crate::cluster::condition(&cluster.get::<api::aws::EC2NodeClass>("default").await, "Ready") == "True"
+                && condition(&cluster.get::<EC2NodeClass>("default").await, "Ready") == "True"
         })
         .await;
     let (claim, info) = cluster.launched("one", "m5.large", "reserved").await;

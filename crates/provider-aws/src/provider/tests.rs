@@ -1,4 +1,5 @@
 mod afterwards;
+mod waves;
 
 use std::time::Duration;
 
