@@ -48,8 +48,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the workspace that this program was built from.
+/// The root of the workspace that this program is run in. That need not be the one that it was built in: clones may share
+/// their build output.
 fn repository() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let manifest = Path::new(&manifest);
     manifest.parent().unwrap_or(manifest).to_owned()
 }

@@ -11,6 +11,7 @@ mod exit;
 mod input;
 mod instance_types;
 mod output;
+mod plan;
 mod playground;
 mod schedule;
 mod signals;
@@ -46,6 +47,8 @@ enum Command {
     Playground(playground::Arguments),
     /// Plan one scheduling round on files or on a cluster, without acting.
     Schedule(Box<schedule::Arguments>),
+    /// Say what the controllers would do next and why each other node stays, without acting.
+    Plan(Box<plan::Arguments>),
     /// List or export the instance types of the simulated provider.
     InstanceTypes(instance_types::Arguments),
     /// Print the custom resource definitions that this build was made with.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Controller(arguments) => controller::run(*arguments),
         Command::Playground(arguments) => playground::run(arguments),
         Command::Schedule(arguments) => schedule::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::InstanceTypes(arguments) => instance_types::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Completion(arguments) => completion::run::<Program>(&arguments),

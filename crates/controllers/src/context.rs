@@ -21,6 +21,8 @@ pub struct Knobs {
     /// The longest that a batch stays open.
     pub batch_max: Duration,
     pub solver: scheduler::Options,
+    /// Spot machines may be replaced by cheaper spot machines.
+    pub spot_to_spot: bool,
     /// A claim without an instance after this time is given up.
     pub launch_timeout: Duration,
     /// A claim whose node has not joined after this time is given up.
@@ -49,6 +51,7 @@ impl Default for Knobs {
             batch_idle: Duration::from_secs(1),
             batch_max: Duration::from_secs(10),
             solver: scheduler::Options::default(),
+            spot_to_spot: false,
             launch_timeout: Duration::from_secs(5 * 60),
             registration_timeout: Duration::from_secs(15 * 60),
             node_repair: false,

@@ -18,7 +18,7 @@ use crate::{
         termination::Termination,
     },
     node_claim::{
-        consistency::Consistency, consolidatable::Consolidatable, expiration::Expiration,
+        consistency::Consistency, disruption::DisruptionMarks, expiration::Expiration,
         garbage_collection::GarbageCollection, lifecycle::Lifecycle, pod_events::PodEvents,
     },
     node_pool::NodePools,
@@ -94,7 +94,7 @@ pub fn all(ctx: &Ctx, join: impl FnOnce(&mut Fleet)) -> Vec<Task> {
     fleet.add(Interruption::new(ctx));
     fleet.add(PodEvents::new(ctx));
     fleet.add(UnreadablePods::new(ctx));
-    fleet.add(Consolidatable::new(ctx));
+    fleet.add(DisruptionMarks::new(ctx));
     fleet.add(Termination::new(ctx, served(ctx), evictions.clone()));
     fleet.add_with(EvictionQueue::new(ctx, evictions), wake, victims);
     if ctx.knobs.features.static_capacity {

@@ -1,4 +1,4 @@
-//! How many nodes each pool may still lose, for one reason, at one moment.
+//! How many nodes each pool may still lose at one moment.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,33 @@ use model::{
 /// One pool's page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// What the budgets allow, before anything is taken off.
-    pub allowed: u32,
-    /// Nodes that are down or on their way out, whatever the cause: they use the budget up.
+    /// What the budgets allow for each reason, before anything is taken off.
+    allowed: BTreeMap<DisruptionReason, u32>,
+    /// Nodes that are down or on their way out, whatever the cause: they use the budget up for every reason.
     pub disrupting: u32,
     /// Nodes that percentages are taken of.
     pub total: u32,
-    left: u32,
 }
 
-/// What is left of every pool's budget for one reason.
+impl Page {
+    pub fn allowed(&self, reason: DisruptionReason) -> u32 {
+        self.allowed.get(&reason).copied().unwrap_or(0)
+    }
+
+    /// How many more may go.
+    pub fn left(&self, reason: DisruptionReason) -> u32 {
+        self.allowed(reason).saturating_sub(self.disrupting)
+    }
+}
+
+/// What is left of every pool's budgets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger {
     pages: BTreeMap<PoolName, Page>,
 }
 
 impl Ledger {
-    pub fn open(snapshot: &Snapshot, reason: DisruptionReason, now: Timestamp) -> Self {
+    pub fn open(snapshot: &Snapshot, now: Timestamp) -> Self {
         let mut counted: BTreeMap<PoolName, (u32, u32)> = BTreeMap::new();
         for node in snapshot.nodes.values() {
             let Some(claim) = &node.claim else { continue };
@@ -42,12 +52,13 @@ impl Ledger {
         }
         let page = |pool: &Pool| {
             let (total, disrupting) = counted.get(&pool.name).copied().unwrap_or_default();
-            let allowed = allowed(pool, reason, total, now);
+            let reasons = DisruptionReason::ALL.into_iter();
             Page {
-                allowed,
+                allowed: reasons
+                    .map(|reason| (reason, allowed(pool, reason, total, now)))
+                    .collect(),
                 disrupting,
                 total,
-                left: allowed.saturating_sub(disrupting),
             }
         };
         Self {
@@ -67,20 +78,40 @@ impl Ledger {
         self.pages.iter()
     }
 
-    /// Whether one more node of the pool may go.
-    pub fn has_room(&self, pool: &PoolName) -> bool {
-        self.pages.get(pool).is_some_and(|page| page.left > 0)
+    /// How many more of the pool's nodes may go for this reason.
+    pub fn left(&self, pool: &PoolName, reason: DisruptionReason) -> u32 {
+        self.pages.get(pool).map_or(0, |page| page.left(reason))
     }
 
     /// Takes one node off the pool's budget; says whether there was one to take.
-    pub fn take(&mut self, pool: &PoolName) -> bool {
-        match self.pages.get_mut(pool) {
-            Some(page) if page.left > 0 => {
-                page.left -= 1;
-                true
-            }
-            _ => false,
+    pub fn take(&mut self, pool: &PoolName, reason: DisruptionReason) -> bool {
+        self.take_all([pool], reason)
+    }
+
+    /// Whether one node for each mention of a pool may go.
+    pub fn admits<'p>(&self, pools: impl IntoIterator<Item = &'p PoolName>, reason: DisruptionReason) -> bool {
+        let mut wanted: BTreeMap<&PoolName, u32> = BTreeMap::new();
+        for pool in pools {
+            *wanted.entry(pool).or_default() += 1;
         }
+        wanted.into_iter().all(|(pool, count)| self.left(pool, reason) >= count)
+    }
+
+    /// Takes one node for each mention of a pool, or none at all.
+    pub fn take_all<'p>(
+        &mut self,
+        pools: impl IntoIterator<Item = &'p PoolName> + Clone,
+        reason: DisruptionReason,
+    ) -> bool {
+        let admitted = self.admits(pools.clone(), reason);
+        if admitted {
+            for pool in pools {
+                if let Some(page) = self.pages.get_mut(pool) {
+                    page.disrupting += 1;
+                }
+            }
+        }
+        admitted
     }
 }
 

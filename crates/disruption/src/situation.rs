@@ -1,201 +1,129 @@
 //! Situations in a few words, for check tables.
 //!
 //! ```text
-//! pool general  after=30s  budgets=10%,Empty:1   (after=never, static, broken-budget)
-//! node n1       pool=general  price=2  consolidatable   (nominated, leaving, down, protected, young, unjoined, grace)
-//! pod  web      on=n1  protected                 (daemon, finished, worthless)
-//! pdb  budget   covers=web  allows=0
+//! type large    cpu=8 memory=32Gi price=0.8 zones=a,b sell=spot,on-demand  offer:spot/a=0.3 soldout=spot label:family=m
+//! pool general  after=30s budgets=10%,Empty:1 policy=Balanced sell=spot,on-demand zones=a replicas=3 limit:nodes=5
+//!               min:family=2 (after=never, broken-budget, deleting, notready, nocatalog)
+//! node n1       pool=general type=large zone=a sell=on-demand drifted=7 event=20
+//!               (settling, nominated, leaving, marked, terminating, down, protected, unprotected, young, unjoined, grace,
+//!               foreign, missing:zone, missing:sell, missing:type)
+//! pod  web      cpu=1 on=n1 count=3 started=60 keep=2m deletion-cost=5 priority=7 label:app=web select=zone:a
+//!               (protected, daemon, mirror, stateful, finished, ending, unready, worthless, pending, tolerant, owner=none,
+//!               apart: from its like on a node, spread: with its like over zones)
+//! pdb  budget   covers=web allows=0 (lenient, never, in=other)
 //! ```
+//!
+//! Moments are seconds before now. A node without a type has a type of its own, with the node's price and no room.
+
+mod objects;
+mod shapes;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{
-    CapacityType, Claim, ClaimPhase, InstanceType, Labels, NodeFacts, NodeKey, Operator, Overhead, Pod, PodKey, Pool,
-    Requirement, Requirements, Resources, Snapshot, StateNode,
-    budget::{Budget, DisruptionReason},
-    pod::{DoNotDisrupt, LabelSelector, PodOwner, PodPhase, PodShape},
-    pool::Disruption,
-    samples,
-    snapshot::DisruptionBudget,
-    vocabulary,
-};
+use model::{InstanceType, Labels, Resources, Snapshot};
 
 pub(crate) fn now() -> Timestamp {
     "2026-01-01T12:00:00Z".parse().expect("a moment")
 }
 
-pub(crate) fn parse(situation: &str) -> Snapshot {
-    let mut snapshot = Snapshot::default();
-    let mut prices: BTreeMap<String, f64> = BTreeMap::new();
-    for line in situation.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let mut words = line.split_whitespace();
+pub(crate) fn ago(seconds: &str) -> Timestamp {
+    now() - SignedDuration::from_secs(seconds.parse().expect("seconds"))
+}
+
+/// One line, taken apart.
+pub(crate) struct Line<'a> {
+    pub kind: &'a str,
+    pub name: &'a str,
+    words: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Line<'a> {
+    fn new(text: &'a str) -> Self {
+        let mut words = text.split_whitespace();
         let (kind, name) = (words.next().expect("a kind"), words.next().expect("a name"));
-        let facts = Facts(words.map(|word| word.split_once('=').unwrap_or((word, ""))).collect());
-        match kind {
-            "pool" => {
-                snapshot.pools.insert(name.into(), Arc::new(pool(name, &facts)));
+        let words = words.map(|word| word.split_once('=').unwrap_or((word, ""))).collect();
+        Self { kind, name, words }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&'a str> {
+        self.words
+            .iter()
+            .find(|(word, _)| *word == key)
+            .map(|(_, value)| *value)
+    }
+
+    pub fn list(&self, key: &str) -> Vec<&'a str> {
+        self.get(key).into_iter().flat_map(|value| value.split(',')).collect()
+    }
+
+    pub fn says(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Words such as `label:app=web`.
+    pub fn map(&self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.words.iter().filter_map(move |(word, value)| {
+            let (before, after) = word.split_once(':')?;
+            (before == prefix).then_some((after, *value))
+        })
+    }
+
+    pub fn labels(&self) -> Labels {
+        self.map("label")
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect()
+    }
+
+    pub fn resources(&self) -> Resources {
+        let amounts = ["cpu", "memory"].into_iter().filter_map(|name| {
+            let amount = self.get(name)?;
+            Some((name.into(), amount.parse().expect("a quantity")))
+        });
+        amounts.collect()
+    }
+}
+
+pub(crate) fn parse(situation: &str) -> Snapshot {
+    let lines: Vec<Line<'_>> = situation
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(Line::new)
+        .collect();
+    let mut snapshot = Snapshot::default();
+    let mut types: BTreeMap<String, Arc<InstanceType>> = BTreeMap::new();
+    for line in &lines {
+        match line.kind {
+            "type" => drop(types.insert(line.name.to_owned(), Arc::new(shapes::instance_type(line)))),
+            "node" if !line.says("type") => {
+                types.insert(line.name.to_owned(), Arc::new(shapes::own_type(line)));
             }
-            "node" => {
-                prices.insert(
-                    name.to_owned(),
-                    facts.get("price").map_or(1.0, |price| price.parse().expect("a price")),
-                );
-                snapshot.put_node(Arc::new(node(name, &facts)));
-            }
-            "pod" => snapshot.put_pod(Arc::new(pod(name, &facts))),
-            "pdb" => {
-                let budget = disruption_budget(name, &facts);
-                snapshot.budgets.insert(budget.key.clone(), Arc::new(budget));
-            }
+            "pool" | "node" | "pod" | "pdb" => {}
             other => panic!("{other} is not part of a situation"),
         }
     }
-    let types: Vec<_> = prices
-        .iter()
-        .map(|(name, price)| Arc::new(instance_type(name, *price)))
-        .collect();
-    for pool in snapshot.pools.keys().cloned().collect::<Vec<_>>() {
-        snapshot.catalogs.insert(pool, types.clone().into());
+    for line in &lines {
+        match line.kind {
+            "pool" => {
+                snapshot.pools.insert(line.name.into(), Arc::new(shapes::pool(line)));
+                if !line.says("nocatalog") {
+                    let catalog: Vec<_> = types.values().cloned().collect();
+                    snapshot.catalogs.insert(line.name.into(), catalog.into());
+                }
+            }
+            "node" => snapshot.put_node(Arc::new(objects::node(line, &types))),
+            "pod" => {
+                for pod in objects::pods(line) {
+                    snapshot.put_pod(Arc::new(pod));
+                }
+            }
+            "pdb" => {
+                let budget = objects::disruption_budget(line);
+                snapshot.budgets.insert(budget.key.clone(), Arc::new(budget));
+            }
+            _ => {}
+        }
     }
     snapshot
-}
-
-struct Facts<'a>(BTreeMap<&'a str, &'a str>);
-
-impl Facts<'_> {
-    fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).copied()
-    }
-
-    fn says(&self, key: &str) -> bool {
-        self.0.contains_key(key)
-    }
-}
-
-fn labels(pairs: &[(&str, &str)]) -> Labels {
-    pairs
-        .iter()
-        .map(|(key, value)| ((*key).into(), (*value).into()))
-        .collect()
-}
-
-fn pool(name: &str, facts: &Facts<'_>) -> Pool {
-    let budget = |text: &str| match text.split_once(':') {
-        None => Budget::always(text.parse().expect("a share")),
-        Some((reason, nodes)) => {
-            let reason: DisruptionReason = reason.parse().expect("a reason");
-            Budget {
-                reasons: Some([reason].into()),
-                ..Budget::always(nodes.parse().expect("a share"))
-            }
-        }
-    };
-    let budgets = facts
-        .get("budgets")
-        .map_or_else(Vec::new, |list| list.split(',').map(budget).collect());
-    Pool {
-        disruption: Disruption {
-            consolidate_after: (facts.get("after") != Some("never")).then_some(SignedDuration::ZERO),
-            budgets: if facts.says("broken-budget") {
-                Err("no such day".to_owned())
-            } else {
-                Ok(budgets)
-            },
-            ..samples::pool(name).disruption
-        },
-        replicas: facts.says("static").then_some(1),
-        ..samples::pool(name)
-    }
-}
-
-fn node(name: &str, facts: &Facts<'_>) -> StateNode {
-    let mut on_node = labels(&[
-        (vocabulary::INSTANCE_TYPE, name),
-        (vocabulary::ZONE, "a"),
-        (vocabulary::CAPACITY_TYPE, "on-demand"),
-        (vocabulary::REGISTERED, "true"),
-    ]);
-    if let Some(pool) = facts.get("pool") {
-        on_node.insert(vocabulary::NODEPOOL.into(), pool.into());
-    }
-    if !facts.says("young") {
-        on_node.insert(vocabulary::INITIALIZED.into(), "true".into());
-    }
-    let protection: &[_] = if facts.says("protected") {
-        &[("karpenter.sh/do-not-disrupt", "true")]
-    } else {
-        &[]
-    };
-    let claim = Claim {
-        pool: facts.get("pool").map(Into::into),
-        phase: ClaimPhase::Initialized,
-        labels: on_node.clone(),
-        deleting: facts.says("leaving").then(now),
-        termination_grace: facts.says("grace").then_some(SignedDuration::from_mins(5)),
-        consolidatable: facts.says("consolidatable"),
-        ..samples::claim(name)
-    };
-    let half = NodeFacts {
-        labels: on_node,
-        annotations: labels(protection),
-        ready: !facts.says("down"),
-        ..samples::node(name)
-    };
-    StateNode {
-        key: NodeKey::Claim(name.into()),
-        claim: Some(claim),
-        node: (!facts.says("unjoined")).then_some(half),
-        nominated_until: facts.says("nominated").then(|| now() + SignedDuration::from_secs(20)),
-        marked_for_deletion: false,
-    }
-}
-
-fn pod(name: &str, facts: &Facts<'_>) -> Pod {
-    let shape = PodShape {
-        labels: labels(&[("app", name)]),
-        priority: if facts.says("worthless") { i32::MIN } else { 0 },
-        ..samples::pod_shape()
-    };
-    Pod {
-        shape: Arc::new(shape),
-        owner: if facts.says("daemon") {
-            PodOwner::DaemonSet
-        } else {
-            PodOwner::Other
-        },
-        phase: if facts.says("finished") {
-            PodPhase::Succeeded
-        } else {
-            PodPhase::Running
-        },
-        ready: !facts.says("unready"),
-        node: facts.get("on").map(Into::into),
-        do_not_disrupt: facts.says("protected").then_some(DoNotDisrupt::Always),
-        ..samples::pod(name)
-    }
-}
-
-fn disruption_budget(name: &str, facts: &Facts<'_>) -> DisruptionBudget {
-    let covered = facts.get("covers").expect("a pod to cover");
-    DisruptionBudget {
-        key: PodKey::new("default", name),
-        selector: Some(LabelSelector {
-            requirements: vec![Requirement::new("app", Operator::In, [covered.into()]).expect("a selector")],
-        }),
-        disruptions_allowed: facts.get("allows").map_or(0, |count| count.parse().expect("a number")),
-        fully_blocking: false,
-        unhealthy_always_allowed: facts.says("lenient"),
-    }
-}
-
-fn instance_type(name: &str, price: f64) -> InstanceType {
-    let offering = samples::offering(CapacityType::OnDemand, "a", price);
-    InstanceType::new(
-        name.into(),
-        Requirements::default(),
-        vec![offering],
-        Resources::default(),
-        Overhead::default(),
-    )
 }

@@ -187,6 +187,7 @@ fn knobs(settings: &Settings) -> Knobs {
             default_spreads: settings.scheduler_config.default_spreads.clone(),
             ..Options::default()
         },
+        spot_to_spot: settings.feature_gates.spot_to_spot_consolidation,
         node_repair: settings.feature_gates.node_repair,
         observe_cluster: settings.observe_cluster_state,
         features: Features {

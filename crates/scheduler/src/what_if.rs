@@ -136,6 +136,12 @@ impl<'a> WhatIf<'a> {
         }
     }
 
+    /// Whether later questions know what was kept. Where devices are promised they do not: only the first answer that is
+    /// kept can be relied upon.
+    pub fn remembers(&self) -> bool {
+        self.anew.is_none()
+    }
+
     /// What would happen if these machines were gone. Nothing is changed by it.
     pub fn ask(&mut self, without: &[NodeKey], search: Search) -> Answer {
         if let Some((snapshot, round)) = self.anew {

@@ -103,10 +103,10 @@ impl Drop for ControlPlane {
     }
 }
 
+/// Found from the package whose test runs, not from where this was compiled: clones may share their build output.
 fn tool(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tools/control-plane")
-        .join(name)
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&package).join("../../tools/control-plane").join(name)
 }
 
 async fn run(script: &Path, arguments: &[&str]) -> Result<String, ControlPlaneError> {

@@ -95,6 +95,12 @@ impl Storm {
     fn pool(&self) -> Pool {
         let dice = self.dice.of("pool");
         let mut pool = pool("storm").consolidate_after(["0s", "15s", "60s"][index(dice, 3, "after")]);
+        if dice.percent(60, &["policy"]) {
+            let policies = ["WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", "Balanced"];
+            pool = pool
+                .consolidation_policy(policies[index(dice, 3, "which-policy")])
+                .budget(["10%", "2", "100%"][index(dice, 3, "budget")]);
+        }
         if dice.percent(50, &["kinds"]) {
             pool = pool.allow([CapacityType::OnDemand]);
         }
@@ -108,6 +114,12 @@ impl Storm {
             pool = pool.expire_after(["2m", "5m"][index(dice, 2, "expiry-time")]);
         }
         pool
+    }
+
+    /// Whether a node that is on its way out goes, whatever its pods say: nodes do not expire, or their wait has an end.
+    fn nodes_always_end(&self) -> bool {
+        let dice = self.dice.of("pool");
+        dice.percent(30, &["grace"]) || !dice.percent(20, &["expiry"])
     }
 
     /// About twenty pods.
@@ -127,7 +139,12 @@ impl Storm {
         } else if dice.percent(40, &["api-arch"]) {
             api = api.pod("nodeSelector", json!({ "kubernetes.io/arch": "arm64" }));
         }
-        let batch = deployment("batch").replicas(size("batch", 2, 6)).asks(asks("batch"));
+        let mut batch = deployment("batch").replicas(size("batch", 2, 6)).asks(asks("batch"));
+        if dice.percent(20, &["batch-kept"]) {
+            // Who refuses to leave for ever keeps an expired node for ever.
+            let ends = self.nodes_always_end();
+            batch = batch.annotate("karpenter.sh/do-not-disrupt", if ends { "true" } else { "2m" });
+        }
         let mut workloads = vec![web, api, batch];
         if dice.percent(50, &["db"]) {
             workloads.push(

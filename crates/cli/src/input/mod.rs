@@ -60,6 +60,18 @@ impl Source {
         Ok(cluster)
     }
 
+    /// The objects of the files as they are written.
+    pub fn raw(&self) -> Result<Vec<serde_json::Value>, Failure> {
+        let mut objects = Vec::new();
+        for file in &document::files(&self.filename)? {
+            let documents = document::documents(file).map_err(|bad| Failure::Input(bad.into()))?;
+            for document in documents {
+                objects.push(document.decode().map_err(|bad| Failure::Input(bad.into()))?);
+            }
+        }
+        Ok(objects)
+    }
+
     fn read_files(&self, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
         let files = document::files(&self.filename)?;
         cluster_of_files(&files, &self.namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))

@@ -1,49 +1,40 @@
 //! Takes back what a command left behind that no longer exists: a crash or a failure between marking and deleting.
 
+use std::collections::BTreeSet;
+
 use api::{
     conditions::{self, node_claim as condition},
     v1::NodeClaim,
 };
 use k8s_openapi::api::core::v1::Node;
-use model::StateNode;
+use model::{NodeKey, StateNode};
 use state::View;
 
-use super::act::{is_tainted, untainted};
-use crate::{context::Ctx, error::StepError, node_claim::Draft, objects::is_deleting};
+use super::mark::{Leftover, halves, is_tainted, unmark};
+use crate::{context::Ctx, error::StepError, objects::is_deleting, writer::ApiError};
 
-/// What is left of a command on one machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Leftover {
-    pub taint: bool,
-    pub reason: bool,
-}
-
-pub async fn heal(ctx: &Ctx, view: &View) -> Result<(), StepError> {
-    for machine in view.snapshot.nodes.values() {
-        let Some((claim, node)) = halves(view, machine) else {
-            continue;
-        };
-        let left = leftover(machine, claim, node);
-        if left.taint {
-            ctx.writer.update(node, &untainted(node)).await?;
-        }
-        if left.reason {
-            let mut draft = Draft::of(claim, ctx.clock.now());
-            draft.conditions.clear(condition::DISRUPTION_REASON);
-            draft.write(&ctx.writer).await?;
-        }
+/// `taken` are nodes that commands have.
+pub async fn heal(ctx: &Ctx, view: &View, taken: &BTreeSet<NodeKey>) -> Result<(), StepError> {
+    let free = view.snapshot.nodes.keys().filter(|key| !taken.contains(key));
+    for key in free {
+        clear(ctx, view, key).await?;
     }
     Ok(())
 }
 
-fn halves<'a>(view: &'a View, machine: &StateNode) -> Option<(&'a NodeClaim, &'a Node)> {
-    let claim = view.claims.named(machine.claim.as_ref()?.name.as_str())?;
-    let node = view.nodes.named(machine.node_name()?.as_str())?;
-    Some((claim, node))
+/// Takes back what a command has left on one machine.
+pub async fn clear(ctx: &Ctx, view: &View, key: &NodeKey) -> Result<(), ApiError> {
+    let Some(machine) = view.snapshot.nodes.get(key) else {
+        return Ok(());
+    };
+    let Some((claim, node)) = halves(view, machine) else {
+        return Ok(());
+    };
+    unmark(ctx, claim, node, leftover(machine, claim, node)).await
 }
 
 /// A machine on its way out keeps its marks; so does a node that is being deleted, which the termination owns.
-pub fn leftover(machine: &StateNode, claim: &NodeClaim, node: &Node) -> Leftover {
+fn leftover(machine: &StateNode, claim: &NodeClaim, node: &Node) -> Leftover {
     if machine.is_leaving() {
         return Leftover::default();
     }

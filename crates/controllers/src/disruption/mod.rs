@@ -1,28 +1,35 @@
-//! Removes nodes that are better gone: now those without pods.
+//! Removes nodes that are better gone: empty, drifted, or dearer than what their pods need.
 //!
 //! ```text
-//!  heal ─► candidates ─► method decides ─► 15 s ─► decided again: what survives is carried out
-//!   ▲                                                                       │
-//!   └──────────── at once after an act, else after 10 s ────────────────────┘
+//!  heal ─► decide on the whole cluster ─► drift ───────────────────────────┐
+//!   ▲            └─► empty, under-used ─► 15 s ─► validated, what is left ─┴─► start ─► queue ─► finish or roll back
+//!   └──────── at once after an act, else after 10 s ───────────────────────────┘         (any number at a time)
 //! ```
 //!
 //! Between decision and act a pod may be bound, a node nominated, a budget closed; the second decision, on the cluster
 //! as it is then, is what counts. All choices are made in crate `disruption`; here they are waited for and carried out.
 
-mod act;
-mod decide;
+mod finish;
 mod heal;
+mod mark;
 mod notices;
+mod queue;
+mod start;
 
 use std::time::Duration;
 
-use disruption::Command;
+use disruption::{Command, Method, Pass, Settings, decide, validate};
+use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
 use model::budget::DisruptionReason;
+use parking_lot::Mutex;
 use state::View;
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep},
+};
 use tracing::{debug, error};
 
-use self::decide::{propose, revalidate};
+use self::queue::{Started, Taken};
 use crate::{
     context::Ctx,
     error::{StepError, chain},
@@ -33,16 +40,19 @@ const IDLE: Duration = Duration::from_secs(10);
 const UNSYNCED: Duration = Duration::from_secs(1);
 /// Longer than pod events are deduplicated for, so that none can hide in between.
 const VALIDATION_DELAY: Duration = Duration::from_secs(15);
+/// What was decided about a cluster that has not changed since holds, but for protections and budgets that come to
+/// their hour.
+const MEMORY: Duration = Duration::from_secs(60);
 const PACE: Pace = Pace::new(Duration::from_secs(1), Duration::from_secs(60));
-
-/// The label under which metrics know the method.
-const EMPTY: &str = "empty";
 
 pub struct Disruption {
     ctx: Ctx,
+    taken: Taken,
+    /// The version of the cluster about which there was nothing to do, and until when that holds.
+    settled: Mutex<Option<(u64, Instant)>>,
 }
 
-enum Pass {
+enum Turn {
     Acted,
     Idle,
     Unsynced,
@@ -54,18 +64,40 @@ impl Disruption {
     pub fn new(ctx: &Ctx) -> Self {
         Self {
             ctx: ctx.of(Self::NAME),
+            taken: Taken::default(),
+            settled: Mutex::new(None),
         }
     }
 
     /// Runs until it is dropped.
     pub async fn run(self) {
         self.ctx.index.until(|view| view.synced).await;
+        let (sender, started) = mpsc::unbounded_channel();
+        tokio::join!(biased; self.decide(sender), self.carry_out(started));
+    }
+
+    /// Commands come to their end independently of each other and of what is decided meanwhile.
+    async fn carry_out(&self, mut started: mpsc::UnboundedReceiver<Started>) {
+        let mut running = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                biased;
+                command = started.recv() => match command {
+                    Some(command) => running.push(finish::see_through(&self.ctx, &self.taken, command)),
+                    None => return,
+                },
+                Some(()) = running.next() => {}
+            }
+        }
+    }
+
+    async fn decide(&self, queue: mpsc::UnboundedSender<Started>) {
         let mut failures = 0;
         loop {
-            let wait = match self.pass().await {
-                Ok(Pass::Acted) => Duration::ZERO,
-                Ok(Pass::Idle) => IDLE,
-                Ok(Pass::Unsynced) => UNSYNCED,
+            let wait = match self.turn(&queue).await {
+                Ok(Turn::Acted) => Duration::ZERO,
+                Ok(Turn::Idle) => IDLE,
+                Ok(Turn::Unsynced) => UNSYNCED,
                 Err(failure) => {
                     error!(controller = Self::NAME, error = %chain(&failure), "disruption pass failed");
                     failures += 1;
@@ -78,50 +110,103 @@ impl Disruption {
         }
     }
 
-    async fn pass(&self) -> Result<Pass, StepError> {
+    async fn turn(&self, queue: &mpsc::UnboundedSender<Started>) -> Result<Turn, StepError> {
         let view = self.ctx.index.view();
+        // Claims without an instance have no size yet: what they will hold cannot be counted.
         if !view.synced || !view.unlaunched.is_empty() {
-            return Ok(Pass::Unsynced);
+            return Ok(Turn::Unsynced);
         }
-        heal::heal(&self.ctx, &view).await?;
-        let Some(proposed) = self.propose(&view) else {
-            return Ok(Pass::Idle);
-        };
-        sleep(VALIDATION_DELAY).await;
-        let view = self.ctx.index.view();
-        let command = revalidate(&view.snapshot, &proposed, self.ctx.clock.now());
-        let kept = command.as_ref().map_or(0, |command| command.nodes.len());
-        self.ctx
-            .metrics
-            .disruption
-            .failed_validation(EMPTY, proposed.nodes.len() - kept);
-        let Some(command) = command else {
-            debug!(
-                nodes = proposed.nodes.len(),
-                "abandoned a command that did not survive its validation"
-            );
-            return Ok(Pass::Idle);
-        };
-        act::carry_out(&self.ctx, &view, &command).await?;
-        Ok(Pass::Acted)
+        heal::heal(&self.ctx, &view, &self.taken.nodes()).await?;
+        let version = view.snapshot.version;
+        if self.holds(version) {
+            return Ok(Turn::Idle);
+        }
+        let pass = self.look(&view);
+        if pass.commands.is_empty() {
+            *self.settled.lock() = Some((version, Instant::now() + MEMORY));
+            return Ok(Turn::Idle);
+        }
+        let (later, at_once): (Vec<_>, Vec<_>) = pass
+            .commands
+            .into_iter()
+            .partition(|command| command.method.is_validated());
+        let mut acted = self.start(&view, at_once, queue).await;
+        if !later.is_empty() {
+            sleep(VALIDATION_DELAY).await;
+            let view = self.ctx.index.view();
+            let left = self.validated(&view, later);
+            acted |= self.start(&view, left, queue).await;
+        }
+        Ok(if acted { Turn::Acted } else { Turn::Idle })
+    }
+
+    /// Whether it is known that there is nothing to do.
+    fn holds(&self, version: u64) -> bool {
+        self.settled
+            .lock()
+            .is_some_and(|(known, until)| known == version && Instant::now() < until)
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            solver: self.ctx.knobs.solver.clone(),
+            spot_to_spot: self.ctx.knobs.spot_to_spot,
+            ..Settings::default()
+        }
     }
 
     /// Decides, and tells what was found on the way.
-    fn propose(&self, view: &View) -> Option<Command> {
+    fn look(&self, view: &View) -> Pass {
         let started = Instant::now();
         let now = self.ctx.clock.now();
-        let proposal = propose(&view.snapshot, now);
-        let (reason, took) = (DisruptionReason::Empty, started.elapsed());
+        let pass = decide(&view.snapshot, &self.settings(), &self.taken.nodes(), now);
+        let took = started.elapsed();
         let metrics = &self.ctx.metrics.disruption;
-        metrics.eligible(reason, proposal.eligible);
-        metrics.evaluated(reason, EMPTY, took);
-        for stay in &proposal.staying {
-            notices::blocked(&self.ctx, view, stay);
+        for (reason, consolidation_type, methods) in [
+            (DisruptionReason::Empty, "empty", &[Method::Emptiness][..]),
+            (DisruptionReason::Drifted, "", &[Method::StaticDrift, Method::Drift]),
+            (DisruptionReason::Underutilized, "single", &[Method::Consolidation]),
+        ] {
+            let eligible = methods.iter().filter_map(|method| pass.eligible.get(method)).sum();
+            metrics.eligible(reason, eligible);
+            metrics.evaluated(reason, consolidation_type, took);
         }
-        for candidate in &proposal.never {
-            notices::unconsolidatable(&self.ctx, view, candidate);
+        notices::found(&self.ctx, view, &pass);
+        notices::budgets(&self.ctx, view, now);
+        notices::protections(&self.ctx, view, now);
+        pass
+    }
+
+    fn validated(&self, view: &View, proposed: Vec<Command>) -> Vec<Command> {
+        let now = self.ctx.clock.now();
+        let validated = validate(&view.snapshot, &self.settings(), proposed, &self.taken.nodes(), now);
+        for rejection in &validated.rejected {
+            let kind = rejection.command.consolidation_type();
+            self.ctx
+                .metrics
+                .disruption
+                .failed_validation(kind, rejection.nodes.len());
+            debug!(
+                command = %rejection.command,
+                obstacle = %rejection.obstacle,
+                "abandoned a command that did not survive its validation"
+            );
+            notices::rejected(&self.ctx, view, rejection);
         }
-        notices::budgets(&self.ctx, view, reason, now);
-        proposal.command
+        validated.commands
+    }
+
+    /// Says whether anything was begun.
+    async fn start(&self, view: &View, commands: Vec<Command>, queue: &mpsc::UnboundedSender<Started>) -> bool {
+        let begun = commands
+            .into_iter()
+            .map(|command| start::start(&self.ctx, view, &self.taken, command));
+        let begun: Vec<Started> = join_all(begun).await.into_iter().flatten().collect();
+        let any = !begun.is_empty();
+        for command in begun {
+            // The queue lives as long as we do.
+            let _ = queue.send(command);
+        }
+        any
     }
 }

@@ -1,11 +1,11 @@
 //! What people are told about nodes that stay, and about those that go.
 
 use api::v1::NodeClaim;
-use disruption::{Candidate, Ledger, Stay};
+use disruption::{Command, Ledger, Method, Pass, Rejection, Stay, Why, balanced};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use model::{NodeKey, StateNode, budget::DisruptionReason};
+use model::{NodeKey, Pod, StateNode, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy};
 use state::View;
 
 use crate::{
@@ -14,8 +14,11 @@ use crate::{
     outbox::{About, Notice},
 };
 
-fn abouts(view: &View, machine: &StateNode) -> Vec<About> {
-    let claim = match &machine.key {
+fn abouts(view: &View, key: &NodeKey) -> Vec<About> {
+    let Some(machine) = view.snapshot.nodes.get(key) else {
+        return Vec::new();
+    };
+    let claim = match key {
         NodeKey::Claim(name) => view.claims.named(name.as_str()).map(|claim| about_claim(claim)),
         NodeKey::Node(_) => None,
     };
@@ -26,43 +29,196 @@ fn abouts(view: &View, machine: &StateNode) -> Vec<About> {
     claim.into_iter().chain(node).collect()
 }
 
-pub fn blocked(ctx: &Ctx, view: &View, stay: &Stay) {
-    let Some(machine) = view.snapshot.nodes.get(&stay.node) else {
-        return;
-    };
-    for about in abouts(view, machine) {
-        ctx.outbox
-            .publish(Notice::normal("DisruptionBlocked", about, stay.blocked.to_string()));
+fn tell(ctx: &Ctx, view: &View, node: &NodeKey, notice: impl Fn(About) -> Notice) {
+    for about in abouts(view, node) {
+        ctx.outbox.publish(notice(about));
     }
 }
 
-/// An empty node whose pool never consolidates.
-pub fn unconsolidatable(ctx: &Ctx, view: &View, candidate: &Candidate) {
-    let message = format!("NodePool {:?} has consolidation disabled", candidate.pool.name);
-    for about in abouts(view, &candidate.node) {
-        let notice = Notice::normal("Unconsolidatable", about, message.clone());
-        ctx.outbox.publish(notice.every(SignedDuration::from_mins(15)));
+/// What a pass has found: why nodes stay, what would replace others, how moves were weighed.
+pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
+    for stay in &pass.stays {
+        staying(ctx, view, stay);
     }
+    for command in &pass.commands {
+        if command.method == Method::Consolidation && !command.replacements.is_empty() {
+            candidate(ctx, view, command);
+        }
+    }
+    for score in &pass.scores {
+        let balanced = score.policy == ConsolidationPolicy::Balanced;
+        let policy = match score.policy {
+            ConsolidationPolicy::WhenEmpty => "WhenEmpty",
+            ConsolidationPolicy::WhenEmptyOrUnderutilized => "WhenEmptyOrUnderutilized",
+            ConsolidationPolicy::Balanced => "Balanced",
+        };
+        let worth = balanced.then_some(score.score);
+        ctx.metrics
+            .disruption
+            .weighed(score.pool.as_str(), policy, score.is_approved(), worth);
+        if balanced && score.is_approved() {
+            approved(ctx, view, score);
+        }
+    }
+}
+
+fn staying(ctx: &Ctx, view: &View, stay: &Stay) {
+    let drifted = |machine: &StateNode| machine.claim.as_ref().is_some_and(|claim| claim.drifted.is_some());
+    let drifted = view
+        .snapshot
+        .nodes
+        .get(&stay.node)
+        .is_some_and(|machine| drifted(machine));
+    let message = stay.why.to_string();
+    match &stay.why {
+        Why::Blocked(_) => tell(ctx, view, &stay.node, |about| {
+            Notice::normal("DisruptionBlocked", about, message.clone())
+        }),
+        Why::Stranded { .. } | Why::Starting { .. } | Why::NoSpare { .. } if drifted => {
+            tell(ctx, view, &stay.node, |about| {
+                Notice::normal("DisruptionBlocked", about, message.clone())
+            });
+        }
+        why if why.is_unconsolidatable() => tell(ctx, view, &stay.node, |about| {
+            Notice::normal("Unconsolidatable", about, message.clone()).every(SignedDuration::from_mins(15))
+        }),
+        _ => {}
+    }
+}
+
+/// The command as one of its nodes is told of it: nodes of a large command are counted, not listed.
+fn command_for(command: &Command, node: &NodeKey) -> String {
+    let nodes = match command.nodes.len() {
+        0 | 1 => format!("node {node}"),
+        count => format!("node {node} and {} more", count - 1),
+    };
+    let replacements = match command.replacements.len() {
+        0 => "nothing".to_owned(),
+        1 => "1 node".to_owned(),
+        count => format!("{count} nodes"),
+    };
+    format!(
+        "{} {nodes} with {replacements}, saving ${:.2} an hour",
+        command.decision(),
+        command.saving
+    )
+}
+
+fn candidate(ctx: &Ctx, view: &View, command: &Command) {
+    for node in &command.nodes {
+        let text = command_for(command, node);
+        tell(ctx, view, node, |about| {
+            Notice::normal("ConsolidationCandidate", about, format!("Could {text}")).told_apart_by(text.clone())
+        });
+    }
+}
+
+pub fn rejected(ctx: &Ctx, view: &View, rejection: &Rejection) {
+    for node in &rejection.nodes {
+        let text = command_for(&rejection.command, node);
+        let message = format!("Did not {text}: {} has come in between", rejection.obstacle);
+        tell(ctx, view, node, |about| {
+            Notice::normal("ConsolidationRejected", about, message.clone()).told_apart_by(message.clone())
+        });
+    }
+}
+
+fn approved(ctx: &Ctx, view: &View, score: &balanced::Score) {
+    let Some(pool) = view.pools.named(score.pool.as_str()) else {
+        return;
+    };
+    let share = |part: f64, whole: f64| 100.0 * part / whole;
+    let message = format!(
+        "A move scores {:.2}, and {:.2} is enough (k=2): it saves {:.1}% of the cost for {:.1}% of the disruption",
+        score.score,
+        balanced::THRESHOLD,
+        share(score.saving, score.total.price),
+        share(score.disruption, score.total.disruption),
+    );
+    let about = About::pool(score.pool.as_str(), &pool.uid().unwrap_or_default());
+    ctx.outbox
+        .publish(Notice::normal("ConsolidationApproved", about, message));
 }
 
 /// The state of every pool's budget, as metrics; and as an event where it is shut.
-pub fn budgets(ctx: &Ctx, view: &View, reason: DisruptionReason, now: Timestamp) {
-    for (name, page) in Ledger::open(&view.snapshot, reason, now).pages() {
-        ctx.metrics
-            .disruption
-            .budget(name.as_str(), reason, page.allowed, page.disrupting);
-        let shut = page.total > 0 && page.allowed == 0;
-        if let Some(pool) = view.pools.named(name.as_str()).filter(|_| shut) {
-            let about = About::pool(name.as_str(), &pool.uid().unwrap_or_default());
-            let message = format!("No allowed disruptions for disruption reason {reason} due to blocking budget");
-            let notice = Notice::normal("DisruptionBlocked", about, message);
-            ctx.outbox.publish(
-                notice
-                    .told_apart_by(reason.as_str())
-                    .every(SignedDuration::from_mins(1)),
-            );
+pub fn budgets(ctx: &Ctx, view: &View, now: Timestamp) {
+    let ledger = Ledger::open(&view.snapshot, now);
+    for (name, page) in ledger.pages() {
+        for reason in DisruptionReason::ALL {
+            let allowed = page.allowed(reason);
+            ctx.metrics
+                .disruption
+                .budget(name.as_str(), reason, allowed, page.disrupting);
+            let shut = page.total > 0 && allowed == 0;
+            if let Some(pool) = view.pools.named(name.as_str()).filter(|_| shut) {
+                let about = About::pool(name.as_str(), &pool.uid().unwrap_or_default());
+                let message = format!("No allowed disruptions for disruption reason {reason} due to blocking budget");
+                let notice = Notice::normal("DisruptionBlocked", about, message);
+                ctx.outbox.publish(
+                    notice
+                        .told_apart_by(reason.as_str())
+                        .every(SignedDuration::from_mins(1)),
+                );
+            }
         }
     }
+}
+
+/// What pods on our nodes say with `karpenter.sh/do-not-disrupt`, where they say more than yes.
+pub fn protections(ctx: &Ctx, view: &View, now: Timestamp) {
+    let managed = view.snapshot.nodes.values().filter(|machine| machine.is_managed());
+    for pod in managed.flat_map(|machine| view.snapshot.pods_of(machine)) {
+        if let Some(notice) = protection(pod, now) {
+            ctx.outbox.publish(notice);
+        }
+    }
+}
+
+fn protection(pod: &Pod, now: Timestamp) -> Option<Notice> {
+    if !pod.is_active() {
+        return None;
+    }
+    let about = About::pod(pod);
+    match pod.do_not_disrupt.as_ref()? {
+        DoNotDisrupt::Always => None,
+        DoNotDisrupt::Invalid(text) => {
+            let message = format!(
+                "Annotation karpenter.sh/do-not-disrupt={text:?} is neither true nor a duration and protects nothing"
+            );
+            Some(Notice::warning("InvalidDoNotDisruptAnnotation", about, message.clone()).told_apart_by(message))
+        }
+        DoNotDisrupt::For(time) => {
+            let until = pod.started?.checked_add(*time).ok()?;
+            Some(if now < until {
+                let message = format!("Protected from voluntary disruption until {until:.0}");
+                Notice::normal("DoNotDisruptUntil", about, message.clone()).told_apart_by(message)
+            } else {
+                let message = format!("Protection from voluntary disruption has ended at {until:.0}");
+                Notice::normal("DoNotDisruptGracePeriodElapsed", about, message)
+            })
+        }
+    }
+}
+
+/// A replacement that a command waits for.
+pub fn waiting(ctx: &Ctx, claim: &NodeClaim, reason: DisruptionReason) {
+    let launching = format!("Launching NodeClaim: {reason}");
+    ctx.outbox
+        .publish(Notice::normal("DisruptionLaunching", about_claim(claim), launching).told_apart_by(reason.as_str()));
+    let message = "Waiting on readiness to continue disruption".to_owned();
+    ctx.outbox.publish(Notice::normal(
+        "DisruptionWaitingReadiness",
+        about_claim(claim),
+        message,
+    ));
+}
+
+/// A node that stays because its command came to nothing.
+pub fn failed(ctx: &Ctx, view: &View, node: &NodeKey, why: &str) {
+    let message = format!("The node stays, its disruption was taken back: {why}");
+    tell(ctx, view, node, |about| {
+        Notice::normal("DisruptionBlocked", about, message.clone()).told_apart_by(message.clone())
+    });
 }
 
 pub fn terminating(ctx: &Ctx, claim: &NodeClaim, node: Option<&Node>, reason: DisruptionReason) {
@@ -73,5 +229,35 @@ pub fn terminating(ctx: &Ctx, claim: &NodeClaim, node: Option<&Node>, reason: Di
     ctx.outbox.publish(notice(about_claim(claim), "NodeClaim"));
     if let Some(node) = node {
         ctx.outbox.publish(notice(about_node(node), "Node"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::samples;
+
+    use super::*;
+
+    fn reason(do_not_disrupt: DoNotDisrupt, started: i64) -> Option<String> {
+        let at = |secs| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(secs);
+        let pod = Pod {
+            do_not_disrupt: Some(do_not_disrupt),
+            started: Some(at(started)),
+            ..samples::pod("p")
+        };
+        protection(&pod, at(1_000)).map(|notice| notice.reason.into())
+    }
+
+    /// DI-C35, DI-C36, DI-C37.
+    #[test]
+    fn a_protection_says_until_when_or_what_is_wrong_with_it() {
+        let minute = || DoNotDisrupt::For(SignedDuration::from_mins(1));
+        assert_eq!(reason(minute(), 990).as_deref(), Some("DoNotDisruptUntil"));
+        assert_eq!(reason(minute(), 900).as_deref(), Some("DoNotDisruptGracePeriodElapsed"));
+        assert_eq!(reason(DoNotDisrupt::Always, 990), None);
+        assert_eq!(
+            reason(DoNotDisrupt::Invalid("soon".to_owned()), 990).as_deref(),
+            Some("InvalidDoNotDisruptAnnotation")
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Controllers over node claims, from the launch of an instance to its end.
 
 pub mod consistency;
-pub mod consolidatable;
+pub mod disruption;
 mod draft;
 pub mod expiration;
 pub mod garbage_collection;

@@ -76,6 +76,7 @@ mod tests {
         claim
     }
 
+    /// DI-H14.
     #[test]
     fn a_new_version_restamps_claims_but_forgives_no_drift() {
         let hash = |claim: NodeClaim| claim.annotations()[NODE_POOL_HASH].clone();
@@ -92,5 +93,37 @@ mod tests {
         assert!(!is_from_another_version(&pool));
         pool.metadata.annotations = Some([(NODE_POOL_HASH_VERSION.to_owned(), "v1".to_owned())].into());
         assert!(is_from_another_version(&pool));
+    }
+
+    /// DI-H13.
+    #[test]
+    fn what_does_not_shape_a_node_does_not_count() {
+        let pool = |spec: serde_json::Value| -> NodePool {
+            let mut whole = serde_json::json!({"template": {"spec": {
+                "requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"}, "expireAfter": "720h",
+            }}});
+            if let (Some(whole), serde_json::Value::Object(spec)) = (whole.as_object_mut(), spec) {
+                whole.extend(spec);
+            }
+            serde_json::from_value(serde_json::json!({"metadata": {"name": "p"}, "spec": whole})).expect("a pool")
+        };
+        let hash = |pool: &NodePool| api::hash::node_pool(pool).expect("a hash");
+        let plain = pool(serde_json::json!({}));
+        for spec in [
+            serde_json::json!({"limits": {"cpu": "10"}}),
+            serde_json::json!({"weight": 7}),
+            serde_json::json!({"disruption": {"consolidateAfter": "30s", "budgets": [{"nodes": "1"}]}}),
+        ] {
+            assert_eq!(hash(&pool(spec.clone())), hash(&plain), "{spec}");
+        }
+        let mut choosy = plain.clone();
+        choosy.spec.template.spec.requirements = serde_json::from_value(serde_json::json!([
+            {"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]},
+        ]))
+        .expect("requirements");
+        assert_eq!(hash(&choosy), hash(&plain), "requirements");
+        let mut other = plain.clone();
+        other.spec.template.spec.expire_after = Some("24h".into());
+        assert_ne!(hash(&other), hash(&plain));
     }
 }

@@ -7,7 +7,7 @@ use futures::{StreamExt, stream};
 use jiff::SignedDuration;
 use kube::ResourceExt;
 use model::{InstanceTypeName, NodeName, PodKey, PoolName, Snapshot};
-use scheduler::{Launch, PoolRefusal, Refusal};
+use scheduler::{Launch, Placement, PoolRefusal, Refusal};
 use state::View;
 use tracing::{error, info};
 
@@ -27,12 +27,7 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
         now.saturating_add(window).unwrap_or(jiff::Timestamp::MAX),
     );
     for placement in &decision.placements {
-        let machine = view.snapshot.nodes.get(&placement.node);
-        let node = machine.and_then(|machine| machine.node_name()).map(NodeName::as_str);
-        let claim = machine
-            .and_then(|machine| machine.claim.as_ref())
-            .map(|claim| claim.name.as_str());
-        tell_nominated(ctx, &view.snapshot, &placement.pods, claim, node);
+        tell_placed(ctx, &view.snapshot, placement);
     }
     for rule in &decision.broken {
         error!(%rule, "dropped a part of the plan that breaks a rule");
@@ -70,10 +65,29 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
         .for_each_concurrent(creation::PARALLEL, async |(launch, creation)| {
             // A refusal is in the log already; the pods are there for the next round.
             if let Ok(created) = creation.carry_out(ctx).await {
-                tell_created(ctx, &view.snapshot, launch, &created);
+                tell_created(ctx, &view.snapshot, launch, &created, "provisioned");
             }
         })
         .await;
+}
+
+/// Creates the claim for a launch that another controller has decided on. `None` when the server will not have it, or
+/// when the pool has gone.
+pub(crate) async fn create(ctx: &Ctx, view: &View, launch: &Launch, why: &str) -> Option<NodeClaim> {
+    let (launch, creation) = creation(ctx, view, launch)?;
+    let created = creation.carry_out(ctx).await.ok()?;
+    tell_created(ctx, &view.snapshot, launch, &created, why);
+    Some(created)
+}
+
+/// Tells pods of a node that is there that they are expected on it.
+pub(crate) fn tell_placed(ctx: &Ctx, snapshot: &Snapshot, placement: &Placement) {
+    let machine = snapshot.nodes.get(&placement.node);
+    let node = machine.and_then(|machine| machine.node_name()).map(NodeName::as_str);
+    let claim = machine
+        .and_then(|machine| machine.claim.as_ref())
+        .map(|claim| claim.name.as_str());
+    tell_nominated(ctx, snapshot, &placement.pods, claim, node);
 }
 
 /// Pools whose own requirements leave nothing to launch, whatever the pod.
@@ -100,11 +114,11 @@ fn creation<'a>(ctx: &Ctx, view: &View, launch: &'a Launch) -> Option<(&'a Launc
     Some((launch, Creation::of(ctx, claim)))
 }
 
-fn tell_created(ctx: &Ctx, snapshot: &Snapshot, launch: &Launch, created: &NodeClaim) {
+fn tell_created(ctx: &Ctx, snapshot: &Snapshot, launch: &Launch, created: &NodeClaim, why: &str) {
     let name = created.name_any();
     ctx.metrics
         .claims
-        .created("provisioned", launch.pool.as_str(), launch.min_values_relaxed);
+        .created(why, launch.pool.as_str(), launch.min_values_relaxed);
     let types = launch
         .instance_types
         .iter()

@@ -21,6 +21,7 @@ pub mod unreadable;
 
 use std::time::Duration;
 
+pub(crate) use self::act::{create, tell_placed};
 use model::PodKey;
 use scheduler::Refusal;
 use state::Changes;

@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 use jiff::Timestamp;
 use model::{PodKey, Pool, PoolName, Snapshot, StateNode};
 
-use crate::candidate::Class;
+use crate::{candidate::Class, guards::Guards};
 
 /// Why a node is not a candidate.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +29,11 @@ pub enum Blocked {
     PoolUnknown(PoolName),
     /// The provider has not told, or does not know, what the pool may launch.
     NoInstanceTypes(PoolName),
-    /// `karpenter.sh/do-not-disrupt` on a pod.
-    PodProtected(PodKey),
+    /// `karpenter.sh/do-not-disrupt` on a pod, for good or until a moment that may be known.
+    PodProtected {
+        pod: PodKey,
+        until: Option<Timestamp>,
+    },
     /// A disruption budget allows no eviction of the pod now.
     Budget {
         pod: PodKey,
@@ -51,7 +54,16 @@ impl fmt::Display for Blocked {
             Blocked::NoPoolLabel => write!(f, "label karpenter.sh/nodepool is missing"),
             Blocked::PoolUnknown(pool) => write!(f, "NodePool {pool} does not exist"),
             Blocked::NoInstanceTypes(pool) => write!(f, "no instance types are known for NodePool {pool}"),
-            Blocked::PodProtected(pod) => write!(f, "pod {pod} has annotation karpenter.sh/do-not-disrupt"),
+            Blocked::PodProtected { pod, until: None } => {
+                write!(f, "pod {pod} has annotation karpenter.sh/do-not-disrupt")
+            }
+            Blocked::PodProtected {
+                pod,
+                until: Some(until),
+            } => write!(
+                f,
+                "pod {pod} has annotation karpenter.sh/do-not-disrupt until {until:.0}"
+            ),
             Blocked::Budget { pod, budget } => {
                 write!(f, "PodDisruptionBudget {budget} allows no eviction of pod {pod} now")
             }
@@ -70,22 +82,51 @@ impl Blocked {
     fn is_pods_word(&self) -> bool {
         matches!(
             self,
-            Blocked::PodProtected(_) | Blocked::Budget { .. } | Blocked::SeveralBudgets(_)
+            Blocked::PodProtected { .. } | Blocked::Budget { .. } | Blocked::SeveralBudgets(_)
         )
+    }
+
+    /// The word that `plan` and metrics use.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Blocked::NoNode | Blocked::NotInitialized => "NodeStarting",
+            Blocked::Leaving => "Leaving",
+            Blocked::Nominated => "Nominated",
+            Blocked::NodeProtected | Blocked::PodProtected { .. } => "DoNotDisrupt",
+            Blocked::NoPoolLabel | Blocked::PoolUnknown(_) => "NoNodePool",
+            Blocked::NoInstanceTypes(_) => "UnknownPrice",
+            Blocked::Budget { .. } | Blocked::SeveralBudgets(_) => "PodDisruptionBudget",
+        }
+    }
+
+    /// What is in the way, where it has a name.
+    pub fn object(&self) -> Option<String> {
+        match self {
+            Blocked::PodProtected { pod, .. } | Blocked::SeveralBudgets(pod) => Some(pod.to_string()),
+            Blocked::Budget { budget, .. } => Some(budget.to_string()),
+            Blocked::PoolUnknown(pool) | Blocked::NoInstanceTypes(pool) => Some(pool.to_string()),
+            Blocked::NoNode
+            | Blocked::NotInitialized
+            | Blocked::Leaving
+            | Blocked::Nominated
+            | Blocked::NodeProtected
+            | Blocked::NoPoolLabel => None,
+        }
     }
 }
 
 /// The pool of a node that may go, or the first rule that holds it back.
 pub fn first_to_block<'a>(
     snapshot: &'a Snapshot,
-    node: &StateNode,
+    guards: &mut Guards<'a>,
+    node: &'a StateNode,
     class: Class,
     now: Timestamp,
 ) -> Result<&'a Arc<Pool>, Blocked> {
     lifecycle::check(node, now)?;
     do_not_disrupt::check(node)?;
     let pool = pool::check(snapshot, node)?;
-    match pods::check(snapshot, node, now) {
+    match pods::check(snapshot, guards, node, now) {
         Err(blocked) if blocked.is_pods_word() && class == Class::Eventual && has_grace_period(node) => Ok(pool),
         Err(blocked) => Err(blocked),
         Ok(()) => Ok(pool),

@@ -3,29 +3,49 @@
 //! Each pod is asked alone. Several pods behind one budget that allows one disruption pass here; the drain takes
 //! them one by one.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
-use model::{Pod, Snapshot, StateNode};
+use model::{Pod, Snapshot, StateNode, pod::DoNotDisrupt};
 
 use super::Blocked;
+use crate::guards::Guards;
 
-pub(super) fn check(snapshot: &Snapshot, node: &StateNode, now: Timestamp) -> Result<(), Blocked> {
-    for pod in snapshot.pods_of(node) {
-        if pod.is_protected(now) {
-            return Err(Blocked::PodProtected(pod.key.clone()));
-        }
+pub(super) fn check<'a>(
+    snapshot: &'a Snapshot,
+    guards: &mut Guards<'a>,
+    node: &'a StateNode,
+    now: Timestamp,
+) -> Result<(), Blocked> {
+    // Of several protections the longest is the one that counts.
+    let protected = snapshot.pods_of(node).filter(|pod| pod.is_protected(now));
+    let longest = protected.max_by_key(|pod| (until(pod).unwrap_or(Timestamp::MAX), std::cmp::Reverse(&pod.key)));
+    if let Some(pod) = longest {
+        return Err(Blocked::PodProtected {
+            pod: pod.key.clone(),
+            until: until(pod),
+        });
     }
     for pod in snapshot.pods_of(node).filter(|pod| pod.is_evictable(now)) {
-        budgets_allow(snapshot, pod)?;
+        budgets_allow(guards, pod)?;
     }
     Ok(())
 }
 
-fn budgets_allow(snapshot: &Snapshot, pod: &Pod) -> Result<(), Blocked> {
-    let mut covering = snapshot.budgets.values().filter(|budget| budget.covers(pod));
-    let Some(budget) = covering.next() else { return Ok(()) };
-    if covering.next().is_some() {
-        return Err(Blocked::SeveralBudgets(pod.key.clone()));
+/// When a pod's protection ends, where that is known.
+fn until(pod: &Pod) -> Option<Timestamp> {
+    match pod.do_not_disrupt.as_ref()? {
+        DoNotDisrupt::For(time) => pod.started?.checked_add(*time).ok(),
+        DoNotDisrupt::Always | DoNotDisrupt::Invalid(_) => None,
     }
+}
+
+fn budgets_allow<'a>(guards: &mut Guards<'a>, pod: &'a Arc<Pod>) -> Result<(), Blocked> {
+    let budget = match guards.covering(pod) {
+        [] => return Ok(()),
+        [budget] => *budget,
+        _ => return Err(Blocked::SeveralBudgets(pod.key.clone())),
+    };
     if budget.disruptions_allowed > 0 || (budget.unhealthy_always_allowed && !pod.ready) {
         return Ok(());
     }

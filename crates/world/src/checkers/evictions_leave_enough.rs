@@ -1,5 +1,10 @@
 //! A disruption budget is never overdrawn by an eviction: after each one, as many healthy pods are left as the budget
 //! asks for.
+//!
+//! A pod is evicted once. Asking again for one that is on its way out, because the answer was lost, takes nothing away;
+//! by then the budget may well ask for more.
+
+use std::collections::BTreeSet;
 
 use super::{Checker, Moment, Verdict, deletions_are_gentle::evicted_pod};
 use crate::{
@@ -8,7 +13,11 @@ use crate::{
     workloads::{budget::covers, is_ready},
 };
 
-pub struct EvictionsLeaveEnough;
+#[derive(Default)]
+pub struct EvictionsLeaveEnough {
+    /// The UIDs of pods whose eviction was granted.
+    evicted: BTreeSet<String>,
+}
 
 impl Checker for EvictionsLeaveEnough {
     fn name(&self) -> &'static str {
@@ -28,6 +37,9 @@ impl Checker for EvictionsLeaveEnough {
         let Some(pod) = evicted_pod(method, path).and_then(|key| moment.scene.pods.get(&key)) else {
             return Ok(());
         };
+        if !self.evicted.insert(pod.metadata.uid.clone().unwrap_or_default()) {
+            return Ok(());
+        }
         for budget in moment.scene.budgets.all().iter().filter(|budget| covers(budget, &pod)) {
             let pods = moment.scene.pods.all();
             let healthy = pods.iter().filter(|other| {

@@ -6,6 +6,7 @@
 
 mod claims_have_owners;
 mod deletions_are_gentle;
+mod disruption_within_budgets;
 mod drain_order;
 mod end_in_order;
 mod evictions_leave_enough;
@@ -15,6 +16,7 @@ mod machines_have_claims;
 mod nothing_is_left_behind;
 mod one_launch_per_claim;
 mod placements_are_legal;
+mod protected_nodes_stay;
 mod workloads_are_whole;
 
 use jiff::Timestamp;
@@ -60,15 +62,17 @@ pub fn all() -> Vec<Box<dyn Checker>> {
     vec![
         Box::new(claims_have_owners::ClaimsHaveOwners),
         Box::new(deletions_are_gentle::DeletionsAreGentle),
+        Box::new(disruption_within_budgets::DisruptionWithinBudgets::default()),
         Box::new(drain_order::DrainOrder),
         Box::new(end_in_order::EndInOrder::default()),
-        Box::new(evictions_leave_enough::EvictionsLeaveEnough),
+        Box::new(evictions_leave_enough::EvictionsLeaveEnough::default()),
         Box::new(finalizers_come_first::FinalizersComeFirst),
         Box::new(limits_hold::LimitsHold),
         Box::new(machines_have_claims::MachinesHaveClaims),
         Box::new(nothing_is_left_behind::NothingIsLeftBehind),
         Box::new(one_launch_per_claim::OneLaunchPerClaim::default()),
         Box::new(placements_are_legal::PlacementsAreLegal::default()),
+        Box::new(protected_nodes_stay::ProtectedNodesStay),
         Box::new(workloads_are_whole::WorkloadsAreWhole),
     ]
 }

@@ -80,6 +80,18 @@ impl Pool {
         self
     }
 
+    /// `WhenEmpty` unless told otherwise.
+    pub fn consolidation_policy(mut self, policy: &str) -> Self {
+        self.disruption["consolidationPolicy"] = policy.into();
+        self
+    }
+
+    /// How many nodes may be disrupted at a time, such as `10%` or `3`.
+    pub fn budget(mut self, nodes: &str) -> Self {
+        self.disruption["budgets"] = json!([{ "nodes": nodes }]);
+        self
+    }
+
     pub fn expire_after(mut self, time: &str) -> Self {
         self.template["expireAfter"] = time.into();
         self

@@ -133,6 +133,13 @@ fn replaced(world: &mut World, old: &str) -> Result<(), Failure> {
     world.try_run_until(&pods("web").running(3), minutes(20))
 }
 
+fn the_claim_is_deleted(world: &mut World) -> Result<(), Failure> {
+    let old = name(world);
+    let claim = world.scene().node_claims.all()[0].clone();
+    world.delete_at(&claim_path(&claim));
+    replaced(world, &old)
+}
+
 #[test]
 fn a_launch_survives_a_crash_at_every_step() {
     let story = Story {
@@ -185,12 +192,7 @@ fn a_refused_launch_survives_a_crash_at_every_step() {
 fn the_end_of_a_claim_survives_a_crash_at_every_step() {
     let story = Story {
         before: three_pods_on_a_node,
-        plot: |world| {
-            let old = name(world);
-            let claim = world.scene().node_claims.all()[0].clone();
-            world.delete_at(&claim_path(&claim));
-            replaced(world, &old)
-        },
+        plot: the_claim_is_deleted,
         launches: 2..=2,
     };
     story.survives_every_crash(50);
@@ -211,12 +213,7 @@ fn the_end_of_a_claim_with_a_deadline_survives_a_crash_at_every_step() {
             world.run_until(pods("web").running(3), minutes(5));
             world.run_for(seconds(45));
         },
-        plot: |world| {
-            let old = name(world);
-            let claim = world.scene().node_claims.all()[0].clone();
-            world.delete_at(&claim_path(&claim));
-            replaced(world, &old)
-        },
+        plot: the_claim_is_deleted,
         launches: 2..=2,
     };
     story.survives_every_crash(40);

@@ -1,0 +1,172 @@
+//! Begins a command: marks its nodes, creates what takes their place, and only then lets the rest of the program know
+//! that they will go.
+//!
+//! ```text
+//!  taint and condition ─► replacements created ─► marked for deletion ─► destinations nominated ─► queue
+//!          │ failed              │ refused
+//!          └──────────┬──────────┘
+//!                aborted: the next pass takes the marks back
+//! ```
+//!
+//! Marked earlier, the nodes' pods would be provisioned for a second time while their replacements are being created.
+
+use std::collections::BTreeSet;
+
+use api::v1::NodeClaim;
+use disruption::Command;
+use futures::future::join_all;
+use jiff::SignedDuration;
+use kube::ResourceExt;
+use model::{CapacityType, InstanceTypeName, NodeKey, NodeName, StateNode};
+use state::View;
+use std::sync::Arc;
+use tokio::time::Instant;
+use tracing::{error, info};
+
+use super::{
+    mark::mark,
+    queue::{Started, Taken, patience},
+};
+use crate::{context::Ctx, error::chain, metrics::Decision, provisioning};
+
+/// `None` when the command could not be begun.
+pub async fn start(ctx: &Ctx, view: &View, taken: &Taken, mut command: Command) -> Option<Started> {
+    if !taken.take(&command.nodes) {
+        return None;
+    }
+    log(view, &command);
+    let asked = command.nodes.clone();
+    command.nodes = marked(ctx, view, &command).await;
+    // A deletion goes on with the nodes that could be marked. What is to be replaced is replaced as a whole.
+    let partial = command.nodes.len() < asked.len();
+    if command.nodes.is_empty() || (partial && !command.replacements.is_empty()) {
+        taken.release(&asked);
+        return None;
+    }
+    taken.release(asked.iter().filter(|node| !command.nodes.contains(node)));
+    let Some(replacements) = replacements(ctx, view, &command).await else {
+        taken.release(&command.nodes);
+        return None;
+    };
+    ctx.index.mark_for_deletion(&command.nodes);
+    nominate(ctx, view, &command);
+    ctx.metrics
+        .disruption
+        .decided(&decision(&command), pools(view, &command).iter().map(String::as_str));
+    Some(Started {
+        deadline: Instant::now() + patience(taken.nodes().len()),
+        replacements: replacements.iter().map(|claim| claim.name_any().into()).collect(),
+        command,
+    })
+}
+
+/// The nodes that could be marked.
+async fn marked(ctx: &Ctx, view: &View, command: &Command) -> Vec<NodeKey> {
+    let machines: Vec<&Arc<StateNode>> = command
+        .nodes
+        .iter()
+        .filter_map(|key| view.snapshot.nodes.get(key))
+        .collect();
+    let results = join_all(machines.iter().map(|machine| mark(ctx, machine, command.reason()))).await;
+    let mut marked = Vec::new();
+    for (machine, result) in machines.into_iter().zip(results) {
+        match result {
+            Ok(Some(_)) => marked.push(machine.key.clone()),
+            Ok(None) => {}
+            Err(cause) => {
+                error!(NodeClaim = %machine.key, error = %chain(&cause), "could not mark node for disruption");
+            }
+        }
+    }
+    marked
+}
+
+/// All of them, or none: where one is refused, those that were created already are taken back.
+async fn replacements(ctx: &Ctx, view: &View, command: &Command) -> Option<Vec<NodeClaim>> {
+    let why = command.reason().as_str().to_lowercase();
+    let launches = command.replacements.iter();
+    let created = join_all(launches.map(|launch| provisioning::create(ctx, view, launch, &why))).await;
+    if created.iter().all(Option::is_some) {
+        return Some(created.into_iter().flatten().collect());
+    }
+    for claim in created.iter().flatten() {
+        if let Err(cause) = ctx.writer.delete(claim).await {
+            error!(NodeClaim = %claim.name_any(), error = %chain(&cause), "could not delete the replacement of a command that was given up");
+        }
+    }
+    None
+}
+
+/// The machines that the pods are expected on are left alone until they have arrived.
+fn nominate(ctx: &Ctx, view: &View, command: &Command) {
+    let window = SignedDuration::try_from(ctx.knobs.nomination()).unwrap_or(SignedDuration::MAX);
+    let until = ctx.clock.now().saturating_add(window).unwrap_or(jiff::Timestamp::MAX);
+    let destinations = command.placements.iter().map(|placement| &placement.node);
+    ctx.index.nominate(destinations, until);
+    for placement in &command.placements {
+        provisioning::tell_placed(ctx, &view.snapshot, placement);
+    }
+}
+
+/// How metrics know a command.
+pub fn decision(command: &Command) -> Decision {
+    Decision {
+        decision: command.decision(),
+        reason: command.reason().as_str().to_lowercase(),
+        consolidation_type: command.consolidation_type(),
+    }
+}
+
+fn machines<'a>(view: &'a View, command: &'a Command) -> impl Iterator<Item = &'a Arc<StateNode>> + Clone {
+    command.nodes.iter().filter_map(|key| view.snapshot.nodes.get(key))
+}
+
+fn pools(view: &View, command: &Command) -> BTreeSet<String> {
+    let pools = machines(view, command).filter_map(|machine| machine.pool());
+    pools.map(|pool| pool.as_str().to_owned()).collect()
+}
+
+fn log(view: &View, command: &Command) {
+    let nodes = machines(view, command).map(|machine| {
+        let kind = machine
+            .instance_type()
+            .map_or_else(String::new, |kind| kind.to_string());
+        let paid = machine.capacity_type().map(CapacityType::as_str).unwrap_or_default();
+        let node = machine.node_name().map(NodeName::as_str).unwrap_or_default();
+        format!("{node} ({}, {kind}, {paid})", machine.key)
+    });
+    let replacements = command
+        .replacements
+        .iter()
+        .map(|launch| launch.choice.capacity_type.as_str());
+    let types = match command.replacements.as_slice() {
+        [only] => {
+            let names: Vec<&str> = only
+                .instance_types
+                .iter()
+                .take(5)
+                .map(InstanceTypeName::as_str)
+                .collect();
+            let more = only.instance_types.len().saturating_sub(5);
+            let rest = if more > 0 {
+                format!(" and {more} other(s)")
+            } else {
+                String::new()
+            };
+            format!("{}{rest}", names.join(", "))
+        }
+        _ => String::new(),
+    };
+    info!(
+        command = %command,
+        decision = command.decision(),
+        "disrupted-node-count" = command.nodes.len(),
+        "replacement-node-count" = command.replacements.len(),
+        "pod-count" = command.pods,
+        nodepools = %pools(view, command).into_iter().collect::<Vec<_>>().join(", "),
+        "disrupted-nodes" = %nodes.collect::<Vec<_>>().join(", "),
+        "replacement-nodes" = %replacements.collect::<Vec<_>>().join(", "),
+        "instance-types" = %types,
+        "disrupting node(s)"
+    );
+}

@@ -1,0 +1,150 @@
+//! Marks on node claims that disruption goes by: whether the node has been left alone for long enough to be
+//! consolidated, and whether it has drifted from what its pool or its node class asks for.
+
+mod consolidatable;
+mod drifted;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use api::{
+    conditions::node_claim as condition,
+    labels::annotations,
+    v1::{NodeClaim, NodePool},
+};
+use async_trait::async_trait;
+use disruption::drift::detect::{Drift, TemplateHash, drift};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use model::{Claim, ClaimName, NodeKey, Pool};
+use parking_lot::Mutex;
+use state::{Event, View};
+
+use self::{
+    consolidatable::{Mark, decide},
+    drifted::{Known, RECHECK},
+};
+use super::Draft;
+use crate::{
+    context::Ctx,
+    error::{CloudError, StepError},
+    objects::{is_deleting, pool_of},
+    runtime::{Action, Reconcile},
+};
+
+pub struct DisruptionMarks {
+    ctx: Ctx,
+    /// What the cloud has said of each claim's instance.
+    known: Mutex<BTreeMap<ClaimName, Known>>,
+}
+
+impl DisruptionMarks {
+    pub fn new(ctx: &Ctx) -> Self {
+        Self {
+            ctx: ctx.of(Self::NAME),
+            known: Mutex::default(),
+        }
+    }
+
+    async fn drift(
+        &self,
+        view: &View,
+        claim: &NodeClaim,
+        facts: &Claim,
+        pool: (&NodePool, &Pool),
+        now: Timestamp,
+    ) -> Result<Option<Drift>, StepError> {
+        let (stored, pool) = pool;
+        let noted = stored.annotations();
+        let template = TemplateHash {
+            hash: noted.get(annotations::NODE_POOL_HASH).map(String::as_str),
+            version: noted.get(annotations::NODE_POOL_HASH_VERSION).map(String::as_str),
+        };
+        let catalog = view.snapshot.catalogs.get(&pool.name).map(|catalog| &**catalog);
+        let found = drift(facts, pool, template, catalog, &view.snapshot.vocabulary, now);
+        let (None, Some(instance)) = (&found, &facts.provider_id) else {
+            return Ok(found);
+        };
+        let class = view.class(&claim.spec.node_class_ref).map(|class| class.generation);
+        let remembered = self
+            .known
+            .lock()
+            .get(&facts.name)
+            .and_then(|known| known.at(now, class));
+        let answer = match remembered {
+            Some(answer) => answer,
+            None => {
+                let asked = self.ctx.cloud.drift(instance, &facts.class).await;
+                let answer = asked.map_err(|cause| CloudError {
+                    action: "say whether an instance has drifted",
+                    cause,
+                })?;
+                let known = Known::new(now, class, answer.clone());
+                self.known.lock().insert(facts.name.clone(), known);
+                answer
+            }
+        };
+        Ok(answer.map(Drift::Provider))
+    }
+}
+
+#[async_trait]
+impl Reconcile for DisruptionMarks {
+    type Key = ClaimName;
+    type Error = StepError;
+    const NAME: &'static str = "nodeclaim.disruption";
+    const CONCURRENCY: usize = 100;
+
+    fn keys(&self, event: &Event, view: &View, add: &mut dyn FnMut(ClaimName)) {
+        let claims = view.claims.values();
+        let add_all = |concerns: &dyn Fn(&NodeClaim) -> bool| {
+            for claim in claims.filter(|claim| concerns(claim)) {
+                add(claim.metadata.name.as_deref().unwrap_or_default().into());
+            }
+        };
+        match event {
+            Event::Claim(change) if change.new.is_some() => add((&*change.key.name).into()),
+            Event::Claim(change) => drop(self.known.lock().remove(&ClaimName::from(&*change.key.name))),
+            Event::Pool(change) => add_all(&|claim| pool_of(claim) == &*change.key.name),
+            Event::Catalog(pool) => add_all(&|claim| pool_of(claim) == pool.as_str()),
+            Event::NodeClass(change) => add_all(&|claim| claim.spec.node_class_ref.name == *change.key.name),
+            _ => {}
+        }
+    }
+
+    async fn reconcile(&self, name: &ClaimName) -> Result<Action, StepError> {
+        let view = self.ctx.index.view();
+        let machine = view.snapshot.nodes.get(&NodeKey::Claim(name.clone()));
+        let (Some(facts), Some(claim)) = (machine.and_then(|m| m.claim.as_ref()), view.claims.named(name.as_str()))
+        else {
+            return Ok(Action::AwaitChange);
+        };
+        let pool = facts.pool.as_ref().and_then(|pool| view.snapshot.pools.get(pool));
+        let stored = facts.pool.as_ref().and_then(|pool| view.pools.named(pool.as_str()));
+        let (Some(pool), Some(stored)) = (pool, stored) else {
+            return Ok(Action::AwaitChange);
+        };
+        if is_deleting(&**claim) {
+            return Ok(Action::AwaitChange);
+        }
+        let now = self.ctx.clock.now();
+        let drift = self.drift(&view, claim, facts, (stored, pool), now).await?;
+        let mark = decide(facts, pool, now);
+        let mut draft = Draft::of(claim, now);
+        match mark {
+            Mark::Set => draft.conditions.set_true(condition::CONSOLIDATABLE, now),
+            Mark::Clear | Mark::ClearUntil(_) => draft.conditions.clear(condition::CONSOLIDATABLE),
+        };
+        match &drift {
+            Some(drift) => draft
+                .conditions
+                .set_true_because(condition::DRIFTED, drift.reason(), drift.reason(), now),
+            None => draft.conditions.clear(condition::DRIFTED),
+        };
+        draft.write(&self.ctx.writer).await?;
+        let wait = match mark {
+            Mark::ClearUntil(wait) => wait.unsigned_abs().max(Duration::from_millis(1)),
+            Mark::Set | Mark::Clear => RECHECK,
+        };
+        Ok(Action::After(wait.min(RECHECK)))
+    }
+}

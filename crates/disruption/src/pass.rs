@@ -1,0 +1,199 @@
+//! One look at the whole cluster: every node that could go is considered, and all commands that do not get in each
+//! other's way are given at once.
+//!
+//! ```text
+//!  empty nodes ─► drifted nodes of fixed pools ─► drifted nodes ─► nodes that cost too much, alone and together
+//!       └──────────────── one ledger of budgets for all, one prepared cluster for each kind of move ──────┘
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use model::{NodeKey, PodKey, Snapshot};
+use scheduler::{Moves, Options, Round, WhatIf};
+
+use crate::{
+    Candidate, Class, Command, Ledger, Method, Prices, Settings,
+    balanced::Score,
+    candidate::{by_ratio, candidates},
+    consolidation::{self, search::Search},
+    drift, emptiness,
+    settings::Scene,
+    stay::{Stay, Why},
+};
+
+/// What a look at the cluster comes to.
+#[derive(Clone, Debug, Default)]
+pub struct Pass {
+    /// In the order in which they were decided.
+    pub commands: Vec<Command>,
+    /// Every managed node that no command takes, in the order of their names, with what keeps it.
+    pub stays: Vec<Stay>,
+    /// Nodes that no rule holds back.
+    pub candidates: usize,
+    /// Nodes that each method could take, budgets aside.
+    pub eligible: BTreeMap<Method, usize>,
+    /// How savings and disruption compare, for every move that was decided by it.
+    pub scores: Vec<Score>,
+}
+
+/// Decides what should go now.
+///
+/// `taken` are nodes that commands which are still being carried out have.
+pub fn decide(snapshot: &Snapshot, settings: &Settings, taken: &BTreeSet<NodeKey>, now: Timestamp) -> Pass {
+    let prices = Prices::new(snapshot);
+    let scene = Scene {
+        snapshot,
+        prices: &prices,
+        settings,
+        now,
+    };
+    let mut ledger = Ledger::open(snapshot, now);
+    let mut pass = Pass::default();
+    let mut stays = BTreeMap::new();
+    let (graceful, blocked) = candidates(snapshot, &prices, Class::Graceful, taken, now);
+    pass.candidates = graceful.len();
+
+    let (emptied, kept, eligible) = emptiness::decide(&graceful, &mut ledger);
+    pass.eligible.insert(Method::Emptiness, eligible);
+    pass.commands.extend(emptied);
+    note(&mut stays, kept);
+
+    let receiving = drifted(scene, taken, &mut ledger, &mut pass, &mut stays);
+    note(&mut stays, blocked);
+
+    let going: BTreeSet<NodeKey> = pass.commands.iter().flat_map(|command| command.nodes.clone()).collect();
+    let after = after(snapshot, &pass.commands);
+    let scene = Scene {
+        snapshot: &after,
+        ..scene
+    };
+    consolidate(scene, graceful, &going, receiving, &mut ledger, &mut pass, &mut stays);
+    for node in pass.commands.iter().flat_map(|command| &command.nodes) {
+        stays.remove(node);
+    }
+    let stay = |(node, why): (NodeKey, Why)| Stay { node, why };
+    pass.stays = stays.into_iter().map(stay).collect();
+    pass
+}
+
+/// What was said first about a node counts.
+fn note(stays: &mut BTreeMap<NodeKey, Why>, more: Vec<Stay>) {
+    for stay in more {
+        stays.entry(stay.node).or_insert(stay.why);
+    }
+}
+
+/// Answers with the nodes that pods are moved to.
+fn drifted(
+    scene: Scene<'_>,
+    taken: &BTreeSet<NodeKey>,
+    ledger: &mut Ledger,
+    pass: &mut Pass,
+    stays: &mut BTreeMap<NodeKey, Why>,
+) -> BTreeSet<NodeKey> {
+    let any = |node: &model::StateNode| node.claim.as_ref().is_some_and(|claim| claim.drifted.is_some());
+    if !scene.snapshot.nodes.values().any(|node| any(node)) {
+        pass.eligible.extend([(Method::StaticDrift, 0), (Method::Drift, 0)]);
+        return BTreeSet::new();
+    }
+    let going: BTreeSet<NodeKey> = pass.commands.iter().flat_map(|command| command.nodes.clone()).collect();
+    let taken = taken.union(&going).cloned().collect();
+    let (eventual, _) = candidates(scene.snapshot, scene.prices, Class::Eventual, &taken, scene.now);
+    let fixed = eventual.iter().filter(|c| c.pool.is_static() && drift::has_drifted(c));
+    pass.eligible.insert(Method::StaticDrift, fixed.count());
+    let (commands, kept) = drift::fixed::decide(scene, &eventual, ledger);
+    pass.commands.extend(commands);
+    note(stays, kept);
+
+    let oldest = drift::in_order(&eventual);
+    pass.eligible.insert(Method::Drift, oldest.len());
+    let moves = moves(scene, oldest.iter().copied(), scene.settings.by_need());
+    let mut cluster = WhatIf::new(scene.snapshot, &moves);
+    let gone: Vec<NodeKey> = going.into_iter().collect();
+    cluster.close(&gone);
+    let drifting = drift::decide(scene, &oldest, &mut cluster, ledger);
+    pass.commands.extend(drifting.commands);
+    note(stays, drifting.stays);
+    drifting.receiving
+}
+
+fn consolidate(
+    scene: Scene<'_>,
+    graceful: Vec<Candidate>,
+    going: &BTreeSet<NodeKey>,
+    receiving: BTreeSet<NodeKey>,
+    ledger: &mut Ledger,
+    pass: &mut Pass,
+    stays: &mut BTreeMap<NodeKey, Why>,
+) {
+    let mut eligible = Vec::new();
+    for candidate in graceful {
+        if candidate.is_empty() || going.contains(candidate.key()) {
+            continue;
+        }
+        match consolidation::eligible(&candidate) {
+            Ok(()) => eligible.push(candidate),
+            Err(why) => {
+                stays.entry(candidate.key().clone()).or_insert(why);
+            }
+        }
+    }
+    pass.eligible.insert(Method::Consolidation, eligible.len());
+    if eligible.is_empty() {
+        return;
+    }
+    let moves = moves(scene, &eligible, scene.settings.by_choice());
+    let mut cluster = WhatIf::new(scene.snapshot, &moves);
+    if !cluster.remembers() && pass.commands.iter().any(|command| command.method == Method::Drift) {
+        for candidate in &eligible {
+            stays.entry(candidate.key().clone()).or_insert(Why::Devices);
+        }
+        return;
+    }
+    let mut search = Search::new(scene, &mut cluster, &eligible, ledger, receiving);
+    search.run();
+    let (commands, found, scores) = (search.commands, search.stays, search.scores);
+    pass.commands.extend(commands);
+    pass.scores.extend(scores);
+    for (node, why) in found {
+        stays.entry(node).or_insert(why);
+    }
+}
+
+/// The cluster prepared for questions about these nodes. Machines that are likely to stay are filled first.
+pub(crate) fn moves<'c>(scene: Scene<'_>, nodes: impl IntoIterator<Item = &'c Candidate>, options: Options) -> Moves {
+    let mut nodes: Vec<&Candidate> = nodes.into_iter().collect();
+    by_ratio(&mut nodes);
+    let moving = nodes.iter().flat_map(|candidate| &candidate.moving);
+    let settled: BTreeSet<PodKey> = moving.cloned().collect();
+    let waiting = scene.snapshot.pods_to_place(scene.now);
+    Moves {
+        round: Round {
+            pods: settled.iter().cloned().chain(waiting).collect(),
+            now: scene.now,
+            options,
+        },
+        settled,
+        order: nodes.iter().rev().map(|candidate| candidate.key().clone()).collect(),
+    }
+}
+
+/// The cluster as it will be after these commands, for those that are decided in the same pass: nodes are gone, and
+/// their pods are on the machines that take them.
+fn after(snapshot: &Snapshot, commands: &[Command]) -> Snapshot {
+    let mut fork = snapshot.without(commands.iter().flat_map(|command| &command.nodes));
+    for placement in commands.iter().flat_map(|command| &command.placements) {
+        let Some(name) = snapshot.nodes.get(&placement.node).and_then(|node| node.node_name()) else {
+            continue;
+        };
+        for key in &placement.pods {
+            if let Some(pod) = snapshot.pods.get(key) {
+                let mut moved = (**pod).clone();
+                moved.node = Some(name.clone());
+                fork.put_pod(std::sync::Arc::new(moved));
+            }
+        }
+    }
+    fork
+}

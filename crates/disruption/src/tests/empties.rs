@@ -1,0 +1,185 @@
+//! Empty nodes and budgets.
+
+use expect_test::expect;
+use model::budget::{Budget, DisruptionReason, NodeShare};
+
+use super::{check, pass_of, shown};
+use crate::{Ledger, Settings, situation};
+
+#[test]
+fn empty_nodes_go_dearest_first_as_far_as_the_budget_reaches() {
+    check(
+        "pool general budgets=2
+         node a pool=general price=1
+         node b pool=general price=3
+         node c pool=general price=2",
+        &expect![[r#"
+            empty b,c saves 5.00
+            a stays: the budgets of NodePool general let no more nodes go for reason Empty now
+        "#]],
+    );
+}
+
+/// DI-E1, DI-E2, DI-E4, DI-E5, DI-E6, DI-E7.
+#[test]
+fn nodes_without_pods_worth_moving_are_empty() {
+    check(
+        "pool general
+         node a pool=general
+         node b pool=general
+         node c pool=general
+         node d pool=general
+         node e pool=general drifted=60
+         node f pool=general
+         node g pool=general
+         pod log on=a daemon
+         pod job on=b finished
+         pod filler on=c worthless
+         pod web on=d cpu=1
+         pod going on=f ending
+         pod db on=g ending stateful cpu=1",
+        &expect![[r#"
+            empty a,b,c,e,f saves 5.00
+            d stays: web is stranded
+            g stays: db is stranded
+        "#]],
+    );
+}
+
+/// DI-E3, DI-E12, DI-E16.
+#[test]
+fn a_node_waits_out_its_pools_patience() {
+    check(
+        "pool patient after=1m
+         pool never after=never
+         pool fixed replicas=2
+         node a pool=patient settling event=20
+         node b pool=never
+         node c pool=fixed
+         node d pool=never
+         pod web on=d cpu=1",
+        &expect![[r#"
+            a stays: consolidateAfter has not passed; it will at 2026-01-01T12:00:40Z
+            b stays: NodePool never never consolidates
+            c stays: NodePool fixed has a fixed number of nodes
+            d stays: NodePool never never consolidates
+        "#]],
+    );
+}
+
+fn fleet(nodes: usize, node: &str, pool: &str) -> String {
+    let nodes = (0..nodes).map(|number| format!("node n{number} pool=general {node}\n"));
+    format!("pool general {pool}\n{}", nodes.collect::<String>())
+}
+
+fn deleted(situation: &str) -> usize {
+    let pass = pass_of(&Settings::default(), situation);
+    assert!(pass.commands.len() <= 1, "empty nodes go in one command");
+    pass.commands.iter().map(|command| command.nodes.len()).sum()
+}
+
+/// DI-B1, DI-B2, DI-B3, DI-B4, DI-B5, DI-B6.
+#[test]
+fn budgets_limit_how_many_go() {
+    assert_eq!(deleted(&fleet(10, "", "budgets=30%")), 3);
+    assert_eq!(deleted(&fleet(10, "", "budgets=100%")), 10);
+    assert_eq!(deleted(&fleet(10, "", "budgets=0%")), 0);
+    let pools = |budget: &str| {
+        let pool = |number: usize| {
+            let nodes = (0..3).map(|node| format!("node p{number}n{node} pool=p{number}\n"));
+            format!("pool p{number} budgets={budget}\n{}", nodes.collect::<String>())
+        };
+        (0..10).map(pool).collect::<String>()
+    };
+    assert_eq!(deleted(&pools("50%")), 20, "a share is rounded up in every pool");
+    assert_eq!(deleted(&pools("100%")), 30);
+    assert_eq!(deleted(&pools("0")), 0);
+}
+
+fn left(situation: &str, reason: DisruptionReason) -> u32 {
+    Ledger::open(&situation::parse(situation), situation::now()).left(&"general".into(), reason)
+}
+
+/// DI-B11, DI-B12, DI-B13, DI-B14, DI-B15, DI-B16.
+#[test]
+fn what_is_down_or_leaving_uses_the_budget_up() {
+    use DisruptionReason::Empty;
+    let ten = |extra: &str, pool: &str| format!("{}{extra}", fleet(10, "", pool));
+    assert_eq!(left(&ten("node x pool=general foreign", "budgets=100%"), Empty), 10);
+    assert_eq!(left(&ten("node x pool=general young", "budgets=100%"), Empty), 10);
+    assert_eq!(left(&ten("node x pool=general terminating", "budgets=100%"), Empty), 10);
+    assert_eq!(left(&fleet(10, "leaving", "budgets=10%"), Empty), 0);
+    let two = |first: &str, second: &str| {
+        let rest = (0..8).map(|number| format!("node n{number} pool=general\n"));
+        let rest: String = rest.collect();
+        format!("pool general budgets=100%\n{rest}node x pool=general {first}\nnode y pool=general {second}")
+    };
+    assert_eq!(left(&two("leaving", "marked"), Empty), 8);
+    assert_eq!(left(&two("down", "down"), Empty), 8);
+}
+
+/// DI-B17, DI-B18, DI-B19, DI-B20, DI-B22: a budget that cannot be read closes the pool.
+#[test]
+fn the_strictest_budget_for_a_reason_counts() {
+    use DisruptionReason::{Drifted, Empty, Underutilized};
+    let all = |pool: &str| [Empty, Drifted, Underutilized].map(|reason| left(&fleet(10, "", pool), reason));
+    assert_eq!(all("budgets=0"), [0, 0, 0]);
+    assert_eq!(all(""), [model::budget::UNBOUNDED; 3]);
+    assert_eq!(all("budgets=5,Drifted:2,Drifted:3,Empty:7"), [5, 2, 5]);
+    assert_eq!(all("broken-budget"), [0, 0, 0]);
+}
+
+/// DI-B21, DI-B23, DI-B24, DI-B25, DI-B26, DI-B27, DI-B29.
+#[test]
+fn a_schedule_opens_and_closes_a_budget() {
+    let active = |schedule: &str, hours: i64, minutes: i64, at: &str| {
+        let budget = Budget {
+            window: Some(model::budget::Window {
+                schedule: schedule.parse().expect("a schedule"),
+                duration: jiff::SignedDuration::from_mins(hours * 60 + minutes),
+            }),
+            ..Budget::always(NodeShare::Count(0))
+        };
+        budget.is_active(at.parse().expect("a moment"))
+    };
+    // Midnight an hour east of Greenwich is eleven at night in UTC, by which schedules go.
+    assert!(!active("@daily", 0, 30, "2026-01-02T00:00:00+01:00"));
+    assert!(active("@yearly", 24, 0, "2026-01-01T12:00:00Z"));
+    assert!(active("@daily", 48, 0, "2026-01-01T12:00:00Z"));
+    // The first of January 2026 is a Thursday.
+    assert!(!active("0 20 * * 4", 2, 0, "2026-01-01T12:00:00Z"));
+    assert!(active("0 11 * * 4", 2, 0, "2026-01-01T12:00:00Z"));
+    for bad in ["@sometimes", "* * * * tue-mon"] {
+        bad.parse::<model::budget::Schedule>().expect_err(bad);
+    }
+}
+
+/// DI-B28: what is left for want of budget says so, and is looked at in every pass.
+#[test]
+fn what_the_budget_leaves_is_told() {
+    let text = shown(&pass_of(&Settings::default(), &fleet(2, "", "budgets=1")));
+    expect![[r#"
+        empty n0 saves 1.00
+        n1 stays: the budgets of NodePool general let no more nodes go for reason Empty now
+    "#]]
+    .assert_eq(&text);
+}
+
+/// DI-E15: the empty node of a Balanced pool goes before the one that is under-used.
+#[test]
+fn the_empty_node_goes_first() {
+    check(
+        "type large cpu=8 memory=32Gi price=0.8
+         pool general policy=Balanced budgets=1
+         node a pool=general type=large
+         node b pool=general type=large
+         node c pool=general type=large
+         pod one cpu=1 on=a
+         pod two cpu=4 on=c",
+        &expect![[r#"
+            empty b saves 0.80
+            a stays: the budgets of NodePool general let no more nodes go for reason Underutilized now
+            c stays: the budgets of NodePool general let no more nodes go for reason Underutilized now
+        "#]],
+    );
+}

@@ -1,0 +1,66 @@
+//! Pools that weigh savings against disruption.
+
+use expect_test::expect;
+
+use super::{check, pass_of};
+use crate::{Settings, balanced};
+
+/// DI-A21: an oversized node is exchanged, a well-packed one is left alone.
+#[test]
+fn a_balanced_pool_takes_moves_that_are_worth_it() {
+    check(
+        "type small cpu=2 memory=8Gi price=0.2
+         type large cpu=8 memory=32Gi price=0.8
+         pool general policy=Balanced
+         node a pool=general type=large
+         node b pool=general type=large
+         pod one cpu=1 on=a apart label:app=x
+         pod many cpu=500m on=b count=15",
+        &expect![[r#"
+            consolidate a -> small/a/on-demand saves 0.60
+            b stays: the saving is too small for the disruption: score 0.42, and NodePool general asks for 0.50
+        "#]],
+    );
+}
+
+/// DI-A13, DI-A14, DI-A16: totals include every node, savings are split by what the nodes cost, and only Balanced pools
+/// vote.
+#[test]
+fn each_pool_is_measured_against_itself() {
+    let pass = pass_of(
+        &Settings::default(),
+        "type large cpu=8 memory=32Gi price=0.8
+         pool frugal policy=Balanced types=large
+         pool plain types=large
+         node a pool=frugal type=large
+         node b pool=frugal type=large
+         node c pool=plain type=large
+         pod one cpu=1 on=a
+         pod two cpu=6 on=b
+         pod three cpu=1 on=c",
+    );
+    let approved: Vec<_> = pass
+        .scores
+        .iter()
+        .map(|score| (score.pool.to_string(), score.is_approved()))
+        .collect();
+    assert!(approved.contains(&("frugal".to_owned(), true)), "{approved:?}");
+    let frugal = pass
+        .scores
+        .iter()
+        .find(|score| score.pool.as_str() == "frugal")
+        .expect("it is scored");
+    assert_eq!((frugal.total.price, frugal.total.disruption), (1.6, 4.0));
+    assert!(frugal.score >= balanced::THRESHOLD);
+}
+
+/// DI-A10, DI-A11, DI-A19: prices that are no numbers count as nothing, and those of sold-out offerings still count.
+#[test]
+fn prices_are_what_the_node_costs() {
+    let text = "type large cpu=8 memory=32Gi price=0.8 soldout=on-demand\n type odd cpu=8 memory=32Gi price=NaN\n \
+                pool general\n node a pool=general type=large\n node b pool=general type=odd";
+    let snapshot = crate::situation::parse(text);
+    let prices = crate::Prices::new(&snapshot);
+    let price = |name: &str| prices.of(&snapshot.nodes[&model::NodeKey::Claim(name.into())]);
+    assert_eq!((price("a"), price("b")), (Some(0.8), None));
+}

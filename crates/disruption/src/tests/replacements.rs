@@ -1,0 +1,224 @@
+//! Nodes that are exchanged for something cheaper.
+
+use expect_test::expect;
+use scheduler::{Options, PreferencePolicy};
+
+use super::{check, check_with, consolidation::with_types};
+use crate::Settings;
+
+/// DI-R1: the old type is not among the options.
+#[test]
+fn a_dear_node_is_exchanged_for_a_cheaper_one() {
+    check(
+        &with_types(
+            "pool general sell=on-demand
+             node a pool=general type=large
+             pod one cpu=1 on=a",
+        ),
+        &expect![[r#"
+            consolidate a -> small/a/on-demand or 1 more saves 0.60
+        "#]],
+    );
+}
+
+/// DI-R15: cheaper only as spot, and the pool buys on demand.
+#[test]
+fn a_pool_that_buys_on_demand_is_not_helped_by_spot_prices() {
+    check(
+        &with_types(
+            "pool general sell=on-demand types=small
+             node a pool=general type=small
+             pod one cpu=1 on=a",
+        ),
+        &expect![[r#"
+            a stays: it costs $0.2000 an hour and a replacement would cost $0.2000
+        "#]],
+    );
+}
+
+/// A launch that may be spot or on-demand is pinned to what was compared, and to on-demand where no spot is on sale.
+#[test]
+fn a_replacement_is_pinned_to_what_makes_it_cheaper() {
+    check(
+        &with_types(
+            "pool general
+             node a pool=general type=large
+             pod one cpu=1 on=a",
+        ),
+        &expect![[r#"
+            consolidate a -> small/a/spot or 2 more saves 0.72
+        "#]],
+    );
+    check(
+        "type small cpu=2 memory=8Gi price=0.2 sell=spot,on-demand soldout=spot
+         type large cpu=8 memory=32Gi price=0.8 sell=spot,on-demand soldout=spot
+         pool general
+         node a pool=general type=large
+         pod one cpu=1 on=a",
+        &expect![[r#"
+            consolidate a -> small/a/on-demand saves 0.60
+        "#]],
+    );
+}
+
+/// DI-R14: one dear zone is enough to refuse a type.
+#[test]
+fn a_type_that_is_dear_in_some_zone_is_no_replacement() {
+    check(
+        "type small cpu=2 memory=8Gi price=9 sell=on-demand soldout=on-demand offer:spot/a=0.1 offer:spot/b=0.9
+         type large cpu=8 memory=32Gi price=0.8
+         pool general
+         node a pool=general type=large
+         pod one cpu=1 on=a",
+        &expect![[r#"
+            a stays: it costs $0.8000 an hour and no replacement is reliably cheaper
+        "#]],
+    );
+}
+
+fn spot_types(count: usize) -> String {
+    let types = (0..count).map(|n| format!("type t{n:02} cpu=4 memory=16Gi price=0.{:02} sell=spot\n", n + 10));
+    types.collect()
+}
+
+/// DI-R2, DI-R3, DI-R4, DI-R5, DI-R6.
+#[test]
+fn spot_is_exchanged_for_spot_only_with_enough_to_choose_from() {
+    let on = Settings {
+        spot_to_spot: true,
+        ..Settings::default()
+    };
+    let situation = |kind: &str, count: usize| {
+        format!(
+            "{}pool general\nnode a pool=general type={kind} sell=spot\npod one cpu=1 on=a",
+            spot_types(count)
+        )
+    };
+    check_with(
+        &on,
+        &situation("t39", 40),
+        &expect![[r#"
+            consolidate a -> t00/a/spot or 14 more saves 0.16
+        "#]],
+    );
+    check(
+        &situation("t39", 40),
+        &expect![[r#"
+            a stays: a spot node is replaced by a spot node only with feature gate SpotToSpotConsolidation
+        "#]],
+    );
+    check_with(
+        &on,
+        &situation("t14", 40),
+        &expect![[r#"
+            a stays: replacing spot by spot takes 15 cheaper instance types to choose from, and there are 14
+        "#]],
+    );
+}
+
+/// DI-R7, DI-R8, DI-R9, DI-R19.
+#[test]
+fn variety_that_the_pool_demands_is_kept() {
+    let on = Settings {
+        spot_to_spot: true,
+        ..Settings::default()
+    };
+    let situation = |least: usize| {
+        format!(
+            "{}pool general min:type={least}\nnode a pool=general type=t39 sell=spot\npod one cpu=1 on=a",
+            spot_types(40)
+        )
+    };
+    check_with(
+        &on,
+        &situation(16),
+        &expect![[r#"
+            consolidate a -> t00/a/spot or 15 more saves 0.16
+        "#]],
+    );
+    check_with(
+        &on,
+        &situation(5),
+        &expect![[r#"
+            consolidate a -> t00/a/spot or 14 more saves 0.16
+        "#]],
+    );
+    check_with(
+        &on,
+        &situation(40),
+        &expect![[r#"
+            a stays: cheaper instance types have 39 values of node.kubernetes.io/instance-type, and the NodePool demands 40
+        "#]],
+    );
+    check(
+        &with_types(
+            "pool general sell=on-demand min:type=3
+             node a pool=general type=large
+             pod one cpu=1 on=a",
+        ),
+        &expect![[r#"
+            a stays: cheaper instance types have 2 values of node.kubernetes.io/instance-type, and the NodePool demands 3
+        "#]],
+    );
+}
+
+/// DI-R11: what is wrong with another pool does not matter. DI-X3 likewise.
+#[test]
+fn another_pools_trouble_changes_nothing() {
+    check(
+        &with_types(
+            "pool general sell=on-demand
+             pool broken nocatalog
+             node a pool=general type=large
+             pod one cpu=1 on=a",
+        ),
+        &expect![[r#"
+            consolidate a -> small/a/on-demand or 1 more saves 0.60
+        "#]],
+    );
+}
+
+/// DI-R12, DI-R13.
+#[test]
+fn only_what_may_go_is_exchanged() {
+    check(
+        &with_types(
+            "pool general sell=on-demand
+             node a pool=general type=large
+             node b pool=general type=large
+             node c pool=general type=large protected
+             pod one cpu=1500m on=a
+             pod two cpu=7 on=b
+             pod three cpu=7 on=c
+             pdb two covers=two allows=0",
+        ),
+        &expect![[r#"
+            consolidate a -> small/a/on-demand or 1 more saves 0.60
+            b stays: PodDisruptionBudget default/two allows no eviction of pod default/two now
+            c stays: annotation karpenter.sh/do-not-disrupt is set on the node
+        "#]],
+    );
+}
+
+/// DI-R18, DI-X15: preferences that are ignored are no reason to stay.
+#[test]
+fn ignored_preferences_do_not_matter() {
+    let ignoring = Settings {
+        solver: Options {
+            preference_policy: PreferencePolicy::Ignore,
+            ..Options::default()
+        },
+        ..Settings::default()
+    };
+    check_with(
+        &ignoring,
+        &with_types(
+            "pool general sell=on-demand
+             node a pool=general type=large
+             pod one cpu=1 on=a",
+        ),
+        &expect![[r#"
+            consolidate a -> small/a/on-demand or 1 more saves 0.60
+        "#]],
+    );
+}

@@ -1,0 +1,135 @@
+//! Whether commands still hold a while later.
+
+use std::collections::BTreeSet;
+
+use crate::{Obstacle, Settings, Validated, decide, situation, validate};
+
+/// Decides on one situation and looks again on another.
+fn reviewed(before: &str, later: &str) -> Validated {
+    let settings = Settings::default();
+    let (then, now) = (situation::parse(before), situation::parse(later));
+    let commands = decide(&then, &settings, &BTreeSet::new(), situation::now()).commands;
+    assert!(!commands.is_empty(), "something is decided at first");
+    validate(&now, &settings, commands, &BTreeSet::new(), situation::now())
+}
+
+#[track_caller]
+fn check(before: &str, later: &str, kept: &[&str], rejected: &[(Obstacle, usize)]) {
+    let validated = reviewed(before, later);
+    let nodes: Vec<String> = validated
+        .commands
+        .iter()
+        .flat_map(|command| command.nodes.iter().map(ToString::to_string))
+        .collect();
+    assert_eq!(nodes, kept);
+    let found: Vec<_> = validated
+        .rejected
+        .iter()
+        .map(|rejection| (rejection.obstacle, rejection.nodes.len()))
+        .collect();
+    assert_eq!(found, rejected);
+}
+
+const EMPTY: &str = "pool general\nnode a pool=general\nnode b pool=general\n";
+
+/// DI-E8, DI-E9, DI-V6.
+#[test]
+fn an_empty_node_that_is_used_again_is_dropped() {
+    check(EMPTY, EMPTY, &["a", "b"], &[]);
+    check(
+        EMPTY,
+        &format!("{EMPTY}pod web on=a cpu=1"),
+        &["b"],
+        &[(Obstacle::Churn, 1)],
+    );
+    let one = "pool general\nnode a pool=general\n";
+    check(
+        one,
+        "pool general\nnode a pool=general nominated",
+        &[],
+        &[(Obstacle::Budget, 1)],
+    );
+    check(
+        one,
+        "pool general budgets=0\nnode a pool=general",
+        &[],
+        &[(Obstacle::Budget, 1)],
+    );
+    check(
+        one,
+        "pool general\nnode a pool=general leaving",
+        &[],
+        &[(Obstacle::Churn, 1)],
+    );
+    check(
+        one,
+        "pool general\nnode a pool=general settling",
+        &[],
+        &[(Obstacle::Churn, 1)],
+    );
+}
+
+const REPLACE: &str = "
+    type small cpu=2 memory=8Gi price=0.2
+    type medium cpu=4 memory=8Gi price=0.4
+    type large cpu=8 memory=32Gi price=0.8
+    pool general
+    node a pool=general type=large
+    pod one cpu=1 on=a\n";
+
+/// DI-V2, DI-V3, DI-V4, DI-V6.
+#[test]
+fn an_exchange_holds_as_a_whole_or_not_at_all() {
+    check(REPLACE, REPLACE, &["a"], &[]);
+    let later = |more: &str| format!("{REPLACE}{more}");
+    check(REPLACE, &later("pod two cpu=2 on=a"), &[], &[(Obstacle::Scheduling, 1)]);
+    check(
+        REPLACE,
+        &later("pod two cpu=100m on=a protected"),
+        &[],
+        &[(Obstacle::Churn, 1)],
+    );
+    check(
+        REPLACE,
+        &later("pdb one covers=one allows=0"),
+        &[],
+        &[(Obstacle::Churn, 1)],
+    );
+    check(
+        REPLACE,
+        &REPLACE.replace("type=large\n", "type=large nominated\n"),
+        &[],
+        &[(Obstacle::Budget, 1)],
+    );
+    check(
+        REPLACE,
+        &REPLACE.replace("pool general\n", "pool general budgets=0\n"),
+        &[],
+        &[(Obstacle::Budget, 1)],
+    );
+    // A price that has risen in between is a saving that is gone.
+    check(
+        REPLACE,
+        &REPLACE.replace("price=0.8", "price=0.1"),
+        &[],
+        &[(Obstacle::Scheduling, 1)],
+    );
+}
+
+const DELETE: &str = "
+    type large cpu=8 memory=32Gi price=0.8
+    pool general types=large
+    node a pool=general type=large
+    node b pool=general type=large
+    pod one cpu=1 on=a
+    pod two cpu=6 on=b\n";
+
+/// DI-V3, DI-V5: one command's end is not another's.
+#[test]
+fn a_deletion_needs_its_room() {
+    check(DELETE, DELETE, &["a"], &[]);
+    let full = format!("{DELETE}pod three cpu=2 on=b");
+    check(DELETE, &full, &[], &[(Obstacle::Scheduling, 1)]);
+    let gone = DELETE.replace("node a pool=general type=large\n", "");
+    check(DELETE, &gone, &[], &[(Obstacle::Churn, 1)]);
+}

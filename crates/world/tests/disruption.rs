@@ -1,0 +1,400 @@
+//! Stories of nodes that go although nothing is wrong with them: consolidation, drift, and commands that come to nothing.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::Node;
+use model::CapacityType;
+use serde_json::json;
+use world::{
+    story::{
+        ControllerCrash, KubeletsNeverRegister, SpotInterruption, deployment, minutes, pods, pool, seconds, settled,
+        that,
+    },
+    world::World,
+};
+
+/// Simulations live on small allocations; this one gives them out in half the time of the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn nodes(world: &World) -> BTreeSet<String> {
+    world
+        .scene()
+        .nodes
+        .keys()
+        .iter()
+        .map(|key| key.name.to_string())
+        .collect()
+}
+
+fn has_disrupted_taint(node: &Node) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == "karpenter.sh/disrupted"))
+}
+
+fn disrupted_taint(world: &World) -> usize {
+    let nodes = world.scene().nodes.all();
+    nodes.iter().filter(|node| has_disrupted_taint(node)).count()
+}
+
+/// The moments, in seconds, at which a timeline says this of anybody.
+fn moments(timeline: &str, what: &str) -> Vec<f64> {
+    let said = timeline.lines().filter(|line| line.ends_with(what));
+    let moment = |line: &str| line.split_whitespace().next()?.trim_matches(['+', 's']).parse().ok();
+    said.filter_map(moment).collect()
+}
+
+/// Nodes that are left half empty by a scale-down give up their pods and go; the pods that are left run all the while on
+/// what remains, and an hour later nothing has moved any more.
+#[test]
+fn under_used_nodes_are_consolidated_and_then_there_is_rest() {
+    let mut world = World::seeded(21)
+        .pool(
+            pool("general")
+                .instance_types(["c-4x-amd64-linux"])
+                .consolidation_policy("WhenEmptyOrUnderutilized")
+                .consolidate_after("30s"),
+        )
+        .workload(deployment("one").replicas(6).asks("1 cpu, 1Gi"))
+        .workload(deployment("two").replicas(6).asks("1 cpu, 1Gi"));
+    world.run_until(pods("one").running(6), minutes(5));
+    world.run_until(pods("two").running(6), minutes(5));
+    let before = nodes(&world).len();
+    world.scale("Deployment", "one", 1);
+    world.run_until(settled(), minutes(30));
+    world.run_for(minutes(20));
+    let rest = nodes(&world);
+    assert!(rest.len() < before, "{} of {before} nodes are left", rest.len());
+    world.expect(pods("two").running(6));
+    world.run_for(minutes(60));
+    assert_eq!(nodes(&world), rest, "nothing moves after rest");
+}
+
+/// A node that is too large for what is left on it is exchanged for a smaller one: the replacement is ready before the
+/// old node goes.
+#[test]
+fn an_oversized_node_is_exchanged_for_a_cheaper_one() {
+    let mut world = World::seeded(22)
+        .pool(
+            pool("general")
+                .allow([CapacityType::OnDemand])
+                .consolidation_policy("WhenEmptyOrUnderutilized")
+                .consolidate_after("30s"),
+        )
+        .workload(deployment("big").replicas(1).asks("12 cpu, 12Gi"))
+        .workload(deployment("small").replicas(1).asks("500m cpu, 512Mi"));
+    world.run_until(pods("big").running(1), minutes(5));
+    world.run_until(pods("small").running(1), minutes(5));
+    let before = nodes(&world);
+    world.scale("Deployment", "big", 0);
+    world.run_until(pods("big").none(), minutes(5));
+    world.run_for(minutes(15));
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("small").running(1));
+    assert!(before.is_disjoint(&nodes(&world)), "the large node has gone");
+    assert!(!world.events("DisruptionTerminating").is_empty());
+}
+
+/// DI-Q7: a change of the pool's template makes every node drift; as many as the budget allows are replaced at a time, each
+/// by a command of its own, and the pods run on nodes of the new kind.
+#[test]
+fn drifted_nodes_are_replaced() {
+    let mut world = World::seeded(23)
+        .pool(
+            pool("general")
+                .instance_types(["c-4x-amd64-linux"])
+                .consolidate_after("Never"),
+        )
+        .workload(deployment("web").replicas(6).asks("3 cpu, 1Gi").max_unavailable(2));
+    world.run_until(pods("web").running(6), minutes(5));
+    let before = nodes(&world);
+    world.patch_pool(
+        "general",
+        json!({"spec": {
+            "template": {"metadata": {"labels": {"generation": "two"}}},
+            "disruption": {"budgets": [{"nodes": "2"}]},
+        }}),
+    );
+    world.run_until(
+        that("two commands are under way", |moment| {
+            let nodes = moment.scene.nodes.all();
+            nodes.iter().filter(|node| has_disrupted_taint(node)).count() == 2
+        }),
+        minutes(10),
+    );
+    world.run_until(
+        that("all nodes are new", |moment| {
+            let nodes = moment.scene.nodes.all();
+            let new = |labels: Option<&std::collections::BTreeMap<String, String>>| {
+                labels.is_some_and(|labels| labels.get("generation").is_some_and(|value| value == "two"))
+            };
+            !nodes.is_empty() && nodes.iter().all(|node| new(node.metadata.labels.as_ref()))
+        }),
+        minutes(60),
+    );
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("web").running(6));
+    assert!(before.is_disjoint(&nodes(&world)));
+}
+
+/// DI-D7, DI-D11, DI-Q4: a replacement that never becomes ready does not cost the node that it should replace. The
+/// marks are taken back, and the exchange is made once machines join again.
+#[test]
+fn a_replacement_that_never_joins_leaves_the_old_node_alone() {
+    let mut world = World::seeded(24)
+        .pool(pool("general").consolidate_after("Never"))
+        .workload(deployment("web").replicas(2).asks("1 cpu, 1Gi"));
+    world.run_until(pods("web").running(2), minutes(5));
+    let before = nodes(&world);
+    world.inject(KubeletsNeverRegister(1.0));
+    world.patch_pool(
+        "general",
+        json!({"spec": {"template": {"metadata": {"labels": {"generation": "two"}}}}}),
+    );
+    world.run_for(minutes(5));
+    assert_eq!(disrupted_taint(&world), 1, "a command has the node");
+    world.run_for(minutes(13));
+    world.expect(pods("web").running(2));
+    assert_eq!(nodes(&world), before, "the node stays");
+    assert!(
+        world
+            .events("DisruptionBlocked")
+            .iter()
+            .any(|message| message.contains("taken back")),
+        "the node is told that it stays"
+    );
+    world.calm();
+    world.run_until(
+        that("the node has gone", {
+            let before = before.clone();
+            move |moment| !moment.scene.nodes.keys().iter().any(|key| before.contains(&*key.name))
+        }),
+        minutes(60),
+    );
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("web").running(2));
+}
+
+/// A node that the cloud takes back in the middle of its own replacement: the command ends, nothing hangs.
+#[test]
+fn a_node_that_vanishes_in_the_middle_of_a_command_ends_it() {
+    let mut world = World::seeded(25)
+        .pool(pool("general").consolidate_after("Never"))
+        .workload(deployment("web").replicas(3).asks("1 cpu, 1Gi"));
+    world.run_until(pods("web").running(3), minutes(5));
+    let doomed = nodes(&world).first().cloned().expect("a node");
+    world.patch_pool(
+        "general",
+        json!({"spec": {"template": {"metadata": {"labels": {"generation": "two"}}}}}),
+    );
+    world.run_until(
+        that("the node is marked", |moment| {
+            moment.scene.nodes.all().iter().any(|node| has_disrupted_taint(node))
+        }),
+        minutes(10),
+    );
+    world.inject(SpotInterruption::of(&doomed));
+    world.run_for(minutes(20));
+    world.run_until(settled(), minutes(30));
+    world.expect(pods("web").running(3));
+    assert_eq!(disrupted_taint(&world), 0, "no mark is left");
+}
+
+/// DI-Q9: a crash in the middle of a command leaves marks that the next process takes back or finishes.
+#[test]
+fn a_crash_in_the_middle_of_a_command_leaves_no_mark() {
+    let mut world = World::seeded(26)
+        .pool(pool("general").consolidate_after("Never"))
+        .workload(deployment("web").replicas(3).asks("1 cpu, 1Gi"));
+    world.run_until(pods("web").running(3), minutes(5));
+    world.patch_pool(
+        "general",
+        json!({"spec": {"template": {"metadata": {"labels": {"generation": "two"}}}}}),
+    );
+    world.run_for(seconds(20));
+    world.inject(ControllerCrash);
+    world.run_for(minutes(30));
+    world.run_until(settled(), minutes(30));
+    world.expect(pods("web").running(3));
+    assert_eq!(disrupted_taint(&world), 0, "no mark is left");
+}
+
+/// The guarantee of docs/disruption.md: bursts, preferences and spreads that scheduler and autoscaler rank differently do
+/// not keep a cluster moving. Once nothing changes from outside, nodes stop coming and going.
+#[test]
+fn no_burst_leaves_a_cluster_that_does_not_come_to_rest() {
+    for seed in 30..38u64 {
+        let preferred = json!({"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{
+            "weight": 50,
+            "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}},
+        }]}});
+        let anyway = json!([{
+            "topologyKey": "topology.kubernetes.io/zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"app": "api"}},
+        }]);
+        let policy = ["WhenEmptyOrUnderutilized", "Balanced"][usize::from(seed % 2 == 0)];
+        let mut world = World::seeded(seed)
+            .pool(
+                pool("general")
+                    .consolidation_policy(policy)
+                    .consolidate_after("15s")
+                    .budget("50%"),
+            )
+            .workload(
+                deployment("web")
+                    .replicas(5)
+                    .asks("1 cpu, 1Gi")
+                    .pod("affinity", preferred),
+            )
+            .workload(
+                deployment("api")
+                    .replicas(7)
+                    .asks("2 cpu, 1Gi")
+                    .pod("topologySpreadConstraints", anyway),
+            )
+            .workload(deployment("batch").replicas(4).asks("500m cpu, 4Gi"));
+        world.run_for(minutes(6));
+        for (name, replicas) in [("api", 2), ("web", 9), ("batch", 1), ("web", 3)] {
+            world.scale("Deployment", name, replicas);
+            world.run_for(minutes(4));
+        }
+        world.run_for(minutes(40));
+        world.run_until(settled(), minutes(10));
+        let rest = nodes(&world);
+        world.run_for(minutes(60));
+        assert_eq!(nodes(&world), rest, "seed {seed}: nothing moves after rest");
+    }
+}
+
+/// A pool that is deleted in the middle of a command takes its nodes along; nothing hangs and no mark is left.
+#[test]
+fn a_pool_that_is_deleted_in_the_middle_of_a_command_ends_it() {
+    let mut world = World::seeded(27)
+        .pool(pool("general").consolidate_after("Never"))
+        .pool(pool("other").consolidate_after("Never"))
+        .workload(deployment("web").replicas(3).asks("1 cpu, 1Gi"));
+    world.run_until(pods("web").running(3), minutes(5));
+    let name = world.scene().node_claims.all()[0]
+        .metadata
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get("karpenter.sh/nodepool").cloned())
+        .expect("a claim has a pool");
+    world.patch_pool(
+        &name,
+        json!({"spec": {"template": {"metadata": {"labels": {"generation": "two"}}}}}),
+    );
+    world.run_for(seconds(12));
+    world.delete("karpenter.sh/v1", "NodePool", &name);
+    world.run_for(minutes(20));
+    world.run_until(settled(), minutes(30));
+    world.expect(pods("web").running(3));
+    assert_eq!(disrupted_taint(&world), 0, "no mark is left");
+}
+
+/// DI-E10, DI-V1: between the moment at which a node may go and the first mark on it, a command waits for its validation.
+#[test]
+fn nothing_is_marked_before_it_was_looked_at_twice() {
+    for replicas in [0, 1] {
+        let mut world = World::seeded(28)
+            .pool(
+                pool("general")
+                    .allow([CapacityType::OnDemand])
+                    .consolidation_policy("WhenEmptyOrUnderutilized")
+                    .consolidate_after("30s"),
+            )
+            .workload(deployment("web").replicas(9).asks("1 cpu, 1Gi"));
+        world.run_until(pods("web").running(9), minutes(5));
+        world.run_for(minutes(3));
+        world.scale("Deployment", "web", replicas);
+        world.run_for(minutes(10));
+        let timeline = world.timeline();
+        let marked = moments(&timeline, "tainted karpenter.sh/disrupted:NoSchedule");
+        let may_go = moments(&timeline, "consolidatable");
+        let first = *marked.first().expect("the node goes");
+        let since = may_go.into_iter().filter(|moment| *moment < first).fold(0.0, f64::max);
+        assert!(
+            first - since >= 15.0,
+            "{replicas} left: may go at {since}, marked at {first}"
+        );
+    }
+}
+
+/// DI-X17, DI-Q10: pods that come while a node is being replaced get no further node: the replacement is known as soon as it
+/// exists.
+#[test]
+fn pods_that_come_during_a_replacement_use_it() {
+    let mut world = World::seeded(29)
+        .pool(
+            pool("general")
+                .allow([CapacityType::OnDemand])
+                .consolidation_policy("WhenEmptyOrUnderutilized")
+                .consolidate_after("30s"),
+        )
+        .workload(deployment("big").replicas(1).asks("12 cpu, 12Gi"))
+        .workload(deployment("small").replicas(1).asks("100m cpu, 64Mi"));
+    world.run_until(pods("big").running(1), minutes(5));
+    world.run_until(pods("small").running(1), minutes(5));
+    let before = nodes(&world);
+    world.scale("Deployment", "big", 0);
+    world.run_until(
+        that("a node is being replaced", |moment| {
+            moment.scene.nodes.all().iter().any(|node| has_disrupted_taint(node))
+        }),
+        minutes(10),
+    );
+    world.scale("Deployment", "small", 2);
+    world.run_for(minutes(10));
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("small").running(2));
+    assert!(before.is_disjoint(&nodes(&world)), "the large node has gone");
+    assert_eq!(nodes(&world).len(), 1);
+    let timeline = world.timeline();
+    let launched = timeline
+        .lines()
+        .filter(|line| line.contains("nodeclaim/") && line.ends_with("created"))
+        .count();
+    assert_eq!(launched, before.len() + 1, "one replacement and nothing else");
+}
+
+/// DI-H15: a claim may have drifted and be consolidatable at once; both marks go when their causes do.
+#[test]
+fn a_claim_carries_both_marks_and_loses_them() {
+    let mut world = World::seeded(40)
+        .pool(
+            pool("general")
+                .consolidation_policy("WhenEmpty")
+                .consolidate_after("15s")
+                .budget("0"),
+        )
+        .workload(deployment("web").replicas(1).asks("1 cpu, 1Gi"));
+    let labelled = |value: &str| json!({"spec": {"template": {"metadata": {"labels": {"generation": value}}}}});
+    world.patch_pool("general", labelled("one"));
+    world.run_until(pods("web").running(1), minutes(5));
+    let marks = |drifted: bool, consolidatable: bool| {
+        that("the claim carries these marks", move |moment| {
+            let claims = moment.scene.node_claims.all();
+            let has = |claim: &api::v1::NodeClaim, kind: &str| {
+                let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref());
+                listed
+                    .unwrap_or_default()
+                    .iter()
+                    .any(|condition| condition.type_ == kind && condition.status == "True")
+            };
+            !claims.is_empty()
+                && claims
+                    .iter()
+                    .all(|claim| has(claim, "Drifted") == drifted && has(claim, "Consolidatable") == consolidatable)
+        })
+    };
+    world.run_until(marks(false, true), minutes(5));
+    world.patch_pool("general", labelled("two"));
+    world.run_until(marks(true, true), minutes(5));
+    world.patch_pool(
+        "general",
+        json!({"spec": {"disruption": {"consolidateAfter": "Never"}}}),
+    );
+    world.run_until(marks(true, false), minutes(5));
+    world.patch_pool("general", labelled("one"));
+    world.run_until(marks(false, false), minutes(5));
+}
