@@ -1,4 +1,4 @@
-# The commands of this project. `make run` and `make test` need nothing but Rust, Go, kubectl and openssl;
+# The commands of this project. `make run` needs nothing but Rust; `make test` also Go, kubectl, openssl and python3 with venv;
 # what else they use they build or install themselves, once, under the user's cache.
 
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
@@ -10,11 +10,12 @@ CONTROL_PLANE := tools/control-plane
 GO := $(shell command -v go)
 UPSTREAM_BENCH := $(CACHE)/karpenter-rust/upstream-bench
 NEXTEST := cargo nextest run --cargo-quiet
+PROFILE ?= release
 SEEDS ?= 10000
 OUT ?= $(CACHE)/karpenter-rust/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e conformance bench bench-instructions storm build build-aws generate audit tools control-plane upstream-bench
+.PHONY: help run test check e2e conformance bench bench-instructions storm build build-aws generate audit tools control-plane moto upstream-bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -24,7 +25,7 @@ run: ## Play the inflate story in the playground: embedded API server, simulated
 	@cargo build --quiet --package cli
 	@$(CARGO_TARGET_DIR)/debug/karpenter playground --scenario inflate
 
-test: tools control-plane check ## All checks and all tests, the real control plane included
+test: tools control-plane moto check ## All checks and all tests, the real control plane included
 	cargo test --quiet --workspace --doc
 	$(NEXTEST) --workspace
 
@@ -57,9 +58,9 @@ build: ## Release binary without the AWS provider; the last line is its path
 	cargo build --release --package cli
 	@echo $(CARGO_TARGET_DIR)/release/karpenter
 
-build-aws: ## Release binary with the AWS provider; the last line is its path
-	cargo build --release --package cli --features aws --target-dir $(CARGO_TARGET_DIR)/aws
-	@echo $(CARGO_TARGET_DIR)/aws/release/karpenter
+build-aws: ## Binary with the AWS provider; the last line is its path (PROFILE=ci is quicker to build, not to run)
+	cargo build --profile $(PROFILE) --package cli --features aws --target-dir $(CARGO_TARGET_DIR)/aws
+	@echo $(CARGO_TARGET_DIR)/aws/$(PROFILE)/karpenter
 
 generate: ## Rewrite what is generated from code: CRDs and reference pages
 	cargo xtask generate
@@ -74,6 +75,9 @@ tools:
 
 control-plane:
 	@$(CONTROL_PLANE)/build
+
+moto:
+	@tools/moto/serve --install
 
 upstream-bench:
 	$(if $(GO),cd tools/upstream-bench && go build -buildvcs=false -o $(UPSTREAM_BENCH) .)
