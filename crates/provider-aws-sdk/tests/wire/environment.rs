@@ -52,8 +52,8 @@ async fn the_environment_says_where_to_call() {
         scopes(&one),
         [
             "eu-north-1/ec2",
-            // IAM is one for all regions and signed for the first.
-            "us-east-1/iam",
+            // IAM is one for all regions, but who names an endpoint is taken at their word.
+            "eu-north-1/iam",
             "eu-north-1/ssm",
             "eu-north-1/eks",
             // The price list is not served in every region.

@@ -58,7 +58,7 @@ const METAL: &str = "
     <name>H100</name><manufacturer>NVIDIA</manufacturer><count>8</count><memoryInfo><sizeInMiB>81559</sizeInMiB></memoryInfo>
   </item></gpus></gpuInfo>
   <inferenceAcceleratorInfo><accelerators>
-    <item><name>Inferentia</name><manufacturer>AWS</manufacturer><count>4</count></item>
+    <member><name>Inferentia</name><manufacturer>AWS</manufacturer><count>4</count></member>
   </accelerators></inferenceAcceleratorInfo>
   <neuronInfo><neuronDevices>
     <item><name>Trainium</name><count>16</count><coreInfo><count>2</count></coreInfo></item>

@@ -218,7 +218,7 @@ async fn messages_are_received_and_deleted() {
         sent: sent.map(|sent| sent.parse().expect("a time")),
     };
     let expected = vec![
-        received("{}", "r-1", Some("2026-11-16T05:33:20.123Z")),
+        received("{}", "r-1", Some("2026-11-16T03:33:20.123Z")),
         received("not JSON", "r-2", None),
     ];
     assert_eq!(queue.receive(url).await, Ok(expected));
@@ -286,7 +286,7 @@ async fn shifts_of_the_cluster_are_told_with_their_end() {
         .await;
     let expected = |zone: &str, applied| Shift {
         away_from: zone.to_owned(),
-        expires: "2026-11-16T06:33:20Z".parse().expect("a time"),
+        expires: "2026-11-16T04:33:20Z".parse().expect("a time"),
         applied,
     };
     assert_eq!(found, Ok(vec![expected("usw2-az1", true), expected("usw2-az2", false)]));
