@@ -73,3 +73,15 @@ fn main() -> ExitCode {
         Err(failure) => failure.report(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn no_two_flags_are_in_each_others_way() {
+        Program::command().debug_assert();
+    }
+}

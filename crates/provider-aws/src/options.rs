@@ -7,6 +7,8 @@ use settings::Sources;
 
 /// Upstream's flags. Each can be given as an environment variable too: `--cluster-name` as `CLUSTER_NAME`.
 #[derive(Clone, Debug, Default, Args)]
+// The default name of the group is that of the struct, which the other settings have taken.
+#[group(id = "AwsFlags")]
 #[command(next_help_heading = "AWS (flag over environment variable over default)")]
 pub struct Flags {
     /// The cluster that instances join. Required.
