@@ -26,14 +26,15 @@ pub fn of<'a>(class: &EC2NodeClass, shapes: &'a [Shape], pools: &[Requirements])
     if wanted.is_empty() {
         wanted = usable;
     }
-    let with_image: Vec<(&Shape, bool)> = wanted
+    let with_image: Vec<(&Shape, &str)> = wanted
         .into_iter()
-        .filter_map(|shape| {
-            let ami = class_view::ami_for(class, &shape.requirements)?;
-            Some((shape, is_plain(&class_view::ami_requirements(ami))))
-        })
+        .filter_map(|shape| Some((shape, class_view::ami_for(class, &shape.requirements)?.id.as_str())))
         .collect();
-    let plain = with_image.iter().find(|(_, is_plain)| *is_plain);
+    // The image is the first of the status that will do, whatever the order of types: the trial is the same every time.
+    let plain = class_view::amis(class)
+        .iter()
+        .filter(|ami| is_plain(&class_view::ami_requirements(ami)))
+        .find_map(|ami| with_image.iter().find(|(_, image)| *image == ami.id));
     plain.or(with_image.first()).map(|(shape, _)| *shape)
 }
 

@@ -272,7 +272,8 @@ impl Validator {
         let instance_type = plan.types.first().cloned().unwrap_or_default();
         let interfaces = match class_view::interfaces(class).is_empty() {
             true => vec![Interface::default()],
-            false => plan.data.interfaces.clone(),
+            // Groups, addresses and timeouts are the template's; here they would be said twice.
+            false => plan.data.interfaces.iter().map(bare).collect(),
         };
         let mut first = None;
         for subnet in class_view::subnets(class) {
@@ -303,6 +304,16 @@ impl Validator {
         }
         Err(denied("RunInstancesAuthCheckFailed", "ec2:RunInstances", &cause)
             .map_or_else(|| ValidationError::Try { action, cause }.into(), Judged::from))
+    }
+}
+
+/// Where an interface sits and of which kind it is.
+fn bare(interface: &Interface) -> Interface {
+    Interface {
+        card: interface.card,
+        device: interface.device,
+        kind: interface.kind.clone(),
+        ..Interface::default()
     }
 }
 

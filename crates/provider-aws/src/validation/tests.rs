@@ -267,6 +267,27 @@ async fn a_class_is_tried_with_a_type_that_it_can_use() {
     assert_eq!(tried(&efa, &[]).await.0, "m6idn.32xlarge");
 }
 
+/// AW24.6.8
+#[tokio::test(start_paused = true)]
+async fn a_trial_says_of_its_interfaces_only_where_they_sit_and_of_which_kind_they_are() {
+    let mut class = samples::ready_class();
+    class.spec.associate_public_ip_address = Some(true);
+    class.spec.network_interfaces = Some(vec![NetworkInterface {
+        network_card_index: 0,
+        device_index: 0,
+        interface_type: InterfaceType::Interface,
+    }]);
+    let (aws, validator) = stocked(|_| ()).await;
+    validator.judge(&class, &[]).await;
+    let expected = Interface {
+        card: Some(0),
+        kind: Some("interface".to_owned()),
+        ..Interface::default()
+    };
+    assert_eq!(aws.dry_launches()[0].interfaces, [expected]);
+    assert_eq!(aws.templates()[0].interfaces[0].public_ip, Some(true));
+}
+
 /// AW24.6.9
 #[tokio::test(start_paused = true)]
 async fn plain_images_are_tried_before_those_for_accelerators() {
@@ -289,6 +310,12 @@ async fn plain_images_are_tried_before_those_for_accelerators() {
     assert_eq!(both, ("c6g.large".to_owned(), "ami-standard".to_owned()));
     let gpu = tried(&class, &[family(&["g4dn"])]).await;
     assert_eq!(gpu, ("g4dn.8xlarge".to_owned(), "ami-nvidia".to_owned()));
+    class.status.as_mut().unwrap().amis = Some(vec![ami("ami-amd", "amd64"), ami("ami-arm", "arm64")]);
+    let first = tried(&class, &[family(&["c6g", "m5"])]).await;
+    assert_eq!(
+        first.1, "ami-amd",
+        "the first image of the status decides, not the first type"
+    );
 }
 
 /// AW24.6.10
