@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use api::kwok::KwokNodeClass;
 use async_trait::async_trait;
 use clap::{Args, ValueEnum};
@@ -13,7 +13,8 @@ use operator::{
     requests::Requests,
     settings::{Flags, Settings, retired_variables},
 };
-use provider_sim::{SimCloud, SimProvider};
+use provider::CloudProvider;
+use provider_sim::{SimCloud, SimProvider, catalog::Catalog};
 use tracing::{info, warn};
 
 use crate::{COMMIT, exit::Failure, instance_types::Source, signals};
@@ -35,6 +36,9 @@ pub struct Arguments {
     instance_types: Source,
     #[command(flatten)]
     flags: Flags,
+    #[cfg(feature = "aws")]
+    #[command(flatten)]
+    aws: provider_aws::options::Flags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -65,10 +69,7 @@ pub fn with_two_dashes(arguments: impl Iterator<Item = String>) -> Vec<String> {
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     let settings = Settings::resolve(&arguments.flags, variable).map_err(|error| Failure::Input(error.into()))?;
-    if arguments.cloud_provider == Provider::Aws {
-        return Err(Failure::Input(no_aws()));
-    }
-    let catalog = arguments.instance_types.load()?;
+    let machines = machines(&arguments)?;
     let level = logging::init(&settings, COMMIT)
         .context("logging")
         .map_err(Failure::Input)?;
@@ -84,20 +85,22 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         let requests = Requests::default();
         let client = operator::throttle::client(config.clone(), &settings, env!("CARGO_PKG_VERSION"), &requests);
         let client = client.context(NO_CLUSTER).map_err(Failure::Input)?;
-        let cloud = SimCloud::new(seed(), Arc::new(SystemClock));
-        let classes: Api<KwokNodeClass> = Api::all(client.clone());
-        let provider = SimProvider::new(cloud.clone(), Arc::new(catalog), Arc::new(classes));
+        let Provided { cloud, duties } = match machines {
+            Machines::Simulated(catalog) => simulated(catalog, &client),
+            #[cfg(feature = "aws")]
+            Machines::Ec2(options) => crate::aws::start(options, &settings, &client).await?,
+        };
         let namespace = variable("SYSTEM_NAMESPACE").unwrap_or_else(|| config.default_namespace.clone());
         let engine = Engine {
-            client: client.clone(),
-            cloud: Arc::new(provider),
+            client,
+            cloud,
             clock: Arc::new(SystemClock),
             settings: Arc::new(settings),
             seed: seed(),
         };
         let operator = Operator {
             engine,
-            duties: Arc::new(Machines { cloud, client }),
+            duties,
             lease_client: Client::try_from(config).context(NO_CLUSTER).map_err(Failure::Input)?,
             namespace,
             identity: identity(),
@@ -115,15 +118,47 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     })
 }
 
-#[cfg(not(feature = "aws"))]
-fn no_aws() -> anyhow::Error {
-    anyhow!("this build has no AWS provider; hint: make build-aws, or --cloud-provider sim")
+/// Whose machines are launched, with all that was said about them.
+enum Machines {
+    Simulated(Catalog),
+    #[cfg(feature = "aws")]
+    Ec2(Box<provider_aws::options::Options>),
 }
 
-#[cfg(feature = "aws")]
-fn no_aws() -> anyhow::Error {
-    let kind = provider_aws::NODE_CLASS.kind;
-    anyhow!("the AWS provider knows {kind} but cannot launch instances in this release; hint: --cloud-provider sim")
+fn machines(arguments: &Arguments) -> Result<Machines, Failure> {
+    match arguments.cloud_provider {
+        Provider::Sim => Ok(Machines::Simulated(arguments.instance_types.load()?)),
+        #[cfg(feature = "aws")]
+        Provider::Aws => {
+            let variable = |name: &str| std::env::var(name).ok();
+            let options = provider_aws::options::Options::resolve(&arguments.aws, variable);
+            let options = options.map_err(|error| Failure::Input(error.into()))?;
+            Ok(Machines::Ec2(Box::new(options)))
+        }
+        #[cfg(not(feature = "aws"))]
+        Provider::Aws => Err(Failure::Input(anyhow::anyhow!(
+            "this build has no AWS provider; hint: make build-aws, or --cloud-provider sim"
+        ))),
+    }
+}
+
+/// A provider, and what it has to do besides answering.
+pub struct Provided {
+    pub cloud: Arc<dyn CloudProvider>,
+    pub duties: Arc<dyn Duties>,
+}
+
+fn simulated(catalog: Catalog, client: &Client) -> Provided {
+    let cloud = SimCloud::new(seed(), Arc::new(SystemClock));
+    let classes: Api<KwokNodeClass> = Api::all(client.clone());
+    let provider = SimProvider::new(cloud.clone(), Arc::new(catalog), Arc::new(classes));
+    Provided {
+        cloud: Arc::new(provider),
+        duties: Arc::new(SimulatedMachines {
+            cloud,
+            client: client.clone(),
+        }),
+    }
 }
 
 /// A kubeconfig that the user names has to be good; only without one the program looks around.
@@ -135,13 +170,13 @@ async fn config() -> anyhow::Result<Config> {
 }
 
 /// Machines that an earlier process launched, and those that are about to join the cluster.
-struct Machines {
+struct SimulatedMachines {
     cloud: SimCloud,
     client: Client,
 }
 
 #[async_trait]
-impl Duties for Machines {
+impl Duties for SimulatedMachines {
     async fn take_over(&self) {
         loop {
             match self.cloud.recover(&self.client).await {

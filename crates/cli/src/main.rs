@@ -2,6 +2,8 @@
 //!
 //! Each subcommand is a module; they print values that other crates computed and decide nothing themselves.
 
+#[cfg(feature = "aws")]
+mod aws;
 mod completion;
 mod controller;
 mod crds;
@@ -69,5 +71,17 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn no_two_flags_are_in_each_others_way() {
+        Program::command().debug_assert();
     }
 }

@@ -36,14 +36,20 @@ pub struct Task {
     pub run: BoxFuture<'static, ()>,
 }
 
-struct Fleet {
+/// Controllers on their way into service.
+pub struct Fleet {
     ctx: Ctx,
     router: Router,
     tasks: Vec<Task>,
 }
 
 impl Fleet {
-    fn add<R: Reconcile>(&mut self, controller: R) {
+    /// All that a controller can touch.
+    pub fn ctx(&self) -> &Ctx {
+        &self.ctx
+    }
+
+    pub fn add<R: Reconcile>(&mut self, controller: R) {
         let (sender, keys) = mpsc::unbounded_channel();
         self.add_with(controller, sender, keys);
     }
@@ -68,8 +74,9 @@ impl Fleet {
     }
 }
 
-/// Every controller of the program, as tasks that begin to work once the index is synced.
-pub fn all(ctx: &Ctx) -> Vec<Task> {
+/// Every controller of the program, as tasks that begin to work once the index is synced. `join` adds those that only
+/// the provider at hand has.
+pub fn all(ctx: &Ctx, join: impl FnOnce(&mut Fleet)) -> Vec<Task> {
     let mut fleet = Fleet {
         ctx: ctx.clone(),
         router: Router::new(ctx.index.clone()),
@@ -104,6 +111,7 @@ pub fn all(ctx: &Ctx) -> Vec<Task> {
     if ctx.knobs.node_repair && !ctx.cloud.repair_policies().is_empty() {
         fleet.add(Health::new(ctx));
     }
+    join(&mut fleet);
     fleet.push(Provisioner::NAME, Provisioner::new(ctx).run());
     fleet.push(Disruption::NAME, Disruption::new(ctx).run());
     fleet.push(Observer::NAME, Observer::new(ctx).run());

@@ -9,8 +9,14 @@ use api::{
 };
 use clock::Clock;
 use controllers::{
-    Ctx, Features, Knobs, catalog::Shelves, fleet, metrics::Metrics, node_pool::registration_health::Health,
-    outbox::Outbox, static_capacity::Slots, writer::Writer,
+    Ctx, Features, Knobs,
+    catalog::Shelves,
+    fleet::{self, Fleet},
+    metrics::Metrics,
+    node_pool::registration_health::Health,
+    outbox::Outbox,
+    static_capacity::Slots,
+    writer::Writer,
 };
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, ReplicaSet, StatefulSet},
@@ -62,6 +68,11 @@ pub struct Broken(#[source] Option<tokio::task::JoinError>);
 impl Engine {
     /// Starts all watches and controllers. They stop when what is returned is dropped.
     pub fn start(&self) -> Running {
+        self.start_with(|_| ())
+    }
+
+    /// As [`start`](Self::start), with controllers that only the provider at hand has.
+    pub fn start_with(&self, join: impl FnOnce(&mut Fleet)) -> Running {
         let kinds = self.cloud.node_classes();
         let served = Served::new(kinds.iter().map(|kind| (kind.group.to_owned(), kind.kind.to_owned())));
         let index = Arc::new(Index::new(self.cloud.vocabulary(), served));
@@ -84,7 +95,7 @@ impl Engine {
 
         let mut tasks = JoinSet::new();
         // The controllers subscribe before the first list arrives, so that they miss nothing.
-        for task in fleet::all(&ctx) {
+        for task in fleet::all(&ctx, join) {
             tasks.spawn(task.run);
         }
         tasks.spawn(postman.run());

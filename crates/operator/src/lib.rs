@@ -16,5 +16,6 @@ pub mod requests;
 pub mod settings;
 pub mod throttle;
 
+pub use controllers::fleet::Fleet;
 pub use engine::{Broken, Engine, Running};
 pub use operator::{Duties, Operator, OperatorError};

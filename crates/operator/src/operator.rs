@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use controllers::metrics::{self, Exposition, Scene};
+use controllers::{
+    fleet::Fleet,
+    metrics::{self, Exposition, Scene},
+};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
 use parking_lot::RwLock;
@@ -48,6 +51,14 @@ pub trait Duties: Send + Sync {
 
     /// Done beside the controllers for as long as they run. Never returns.
     async fn beside(&self);
+
+    /// Adds the controllers that only this provider has.
+    fn join(&self, _: &mut Fleet) {}
+
+    /// What only this provider counts, as a registry encodes it.
+    fn metrics(&self) -> String {
+        String::new()
+    }
 }
 
 /// The program around an engine.
@@ -146,7 +157,7 @@ impl Operator {
             () = stop.cancelled() => return Ok(()),
             () = self.duties.take_over() => {}
         }
-        let running = self.engine.start();
+        let running = self.engine.start_with(|fleet| self.duties.join(fleet));
         self.open(windows, &running);
         info!(version = self.version, "started controllers");
         tokio::select! {
@@ -169,12 +180,13 @@ impl Operator {
         let Engine {
             clock, cloud, settings, ..
         } = self.engine.clone();
-        let requests = self.requests.clone();
+        let (requests, duties) = (self.requests.clone(), self.duties.clone());
         Arc::new(move || {
             let mut text = process::metrics();
             let leads = windows.leads.load(Ordering::Relaxed);
             text.push_str(&lease::metrics(&settings.leader_election_name, leads));
             text.push_str(&metrics::text_format(&requests.encoded()));
+            text.push_str(&metrics::text_format(&duties.metrics()));
             let exposition = windows.exposition.read();
             if let Some(exposition) = exposition.as_ref() {
                 let view = windows.index.read().as_ref().map(|index| index.view());

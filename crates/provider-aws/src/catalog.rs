@@ -16,7 +16,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{
     cache::Cache,
-    class_view,
+    class_view::{self, ZoneInfo},
     error::AwsError,
     instance_type::{Setting, Shape, Unreadable},
     offering::{Buyer, Prices, RefreshError, Region, Shortages, refresh_on_demand, refresh_spot, with_offerings},
@@ -50,6 +50,9 @@ struct Types {
 /// The shapes of a class, and what they were made from.
 type Resolved = (String, Arc<Vec<Shape>>);
 
+/// The types of a class with their offerings, and what they were made from.
+type Offered = (String, Arc<[Arc<InstanceType>]>);
+
 /// The moment's part of a question.
 pub struct Moment<'a> {
     pub placement_group: Option<&'a PlacementGroupInfo>,
@@ -70,6 +73,8 @@ pub struct RegionCatalog {
     /// Memory that nodes reported, by type and images.
     memory: Cache<(String, String), Quantity>,
     shapes: Mutex<BTreeMap<String, Resolved>>,
+    /// A wave of launches asks the same question many times within a second.
+    offered: Mutex<BTreeMap<String, Offered>>,
 }
 
 impl RegionCatalog {
@@ -84,6 +89,7 @@ impl RegionCatalog {
             shortages: Mutex::default(),
             memory: Cache::new(clock.clone(), MEMORY_SEEN_FOR),
             shapes: Mutex::default(),
+            offered: Mutex::default(),
             clock,
         }
     }
@@ -151,26 +157,26 @@ impl RegionCatalog {
     }
 
     /// Every type with all its offerings, as the class sees them now.
-    pub fn of(&self, class: &EC2NodeClass, moment: &Moment<'_>) -> Result<Vec<Arc<InstanceType>>, CatalogError> {
-        let types = self.types.read().clone();
-        if types.infos.is_empty() || types.zones.is_empty() {
-            return Err(CatalogError::NoTypes);
-        }
-        let zones = class_view::zones(class);
-        if zones.is_empty() {
-            return Err(CatalogError::NoSubnets);
-        }
-        let setting = Setting {
-            region: &self.region,
-            options: &self.options,
-            class,
-            zones: &zones,
-            placement_group: moment.placement_group,
-        };
-        let shapes = self.shapes(&types, &setting)?;
+    pub fn of(&self, class: &EC2NodeClass, moment: &Moment<'_>) -> Result<Arc<[Arc<InstanceType>]>, CatalogError> {
+        let types = self.known_types()?;
+        let zones = zones_of(class)?;
+        let setting = self.setting(class, &zones, moment.placement_group);
+        let (made_from, shapes) = self.shapes(&types, &setting)?;
         let prices = self.prices.read();
         let mut shortages = self.shortages.lock();
         shortages.advance(self.clock.now());
+        let left: Vec<u32> = class_view::reservations(class)
+            .iter()
+            .map(|reservation| (moment.reservation_capacity)(&reservation.id))
+            .collect();
+        let versions = (prices.version(), shortages.version());
+        let key = format!("{versions:?} {left:?} {:?} {made_from}", moment.shifted_zones);
+        let uid = class.metadata.uid.clone().unwrap_or_default();
+        if let Some((known, offered)) = self.offered.lock().get(&uid)
+            && *known == key
+        {
+            return Ok(offered.clone());
+        }
         let region = Region {
             zones: &types.zones,
             prices: &prices,
@@ -184,13 +190,49 @@ impl RegionCatalog {
             zones: &zones,
             placement_group: moment.placement_group,
         };
-        Ok(shapes
+        let offered: Arc<[Arc<InstanceType>]> = shapes
             .iter()
             .map(|shape| Arc::new(with_offerings(shape, buyer, &region)))
-            .collect())
+            .collect();
+        self.offered.lock().insert(uid, (key, offered.clone()));
+        Ok(offered)
     }
 
-    fn shapes(&self, types: &Types, setting: &Setting<'_>) -> Result<Arc<Vec<Shape>>, CatalogError> {
+    /// Every type as the class sees it, without offerings.
+    pub fn shapes_of(
+        &self,
+        class: &EC2NodeClass,
+        group: Option<&PlacementGroupInfo>,
+    ) -> Result<Arc<Vec<Shape>>, CatalogError> {
+        let types = self.known_types()?;
+        let zones = zones_of(class)?;
+        Ok(self.shapes(&types, &self.setting(class, &zones, group))?.1)
+    }
+
+    fn known_types(&self) -> Result<Arc<Types>, CatalogError> {
+        let types = self.types.read().clone();
+        if types.infos.is_empty() || types.zones.is_empty() {
+            return Err(CatalogError::NoTypes);
+        }
+        Ok(types)
+    }
+
+    fn setting<'a>(
+        &'a self,
+        class: &'a EC2NodeClass,
+        zones: &'a [ZoneInfo],
+        placement_group: Option<&'a PlacementGroupInfo>,
+    ) -> Setting<'a> {
+        Setting {
+            region: &self.region,
+            options: &self.options,
+            class,
+            zones,
+            placement_group,
+        }
+    }
+
+    fn shapes(&self, types: &Types, setting: &Setting<'_>) -> Result<Resolved, CatalogError> {
         let class = setting.class;
         let uid = class.metadata.uid.clone().unwrap_or_default();
         let images = images(class);
@@ -210,7 +252,7 @@ impl RegionCatalog {
         if let Some((known, shapes)) = self.shapes.lock().get(&uid)
             && *known == key
         {
-            return Ok(shapes.clone());
+            return Ok((key, shapes.clone()));
         }
         let none = Vec::new();
         let shape = |info: &InstanceTypeInfo| {
@@ -219,13 +261,22 @@ impl RegionCatalog {
         };
         let shapes: Result<Vec<Shape>, Unreadable> = types.infos.iter().map(shape).collect();
         let shapes = Arc::new(shapes.map_err(CatalogError::Unreadable)?);
-        self.shapes.lock().insert(uid, (key, shapes.clone()));
-        Ok(shapes)
+        self.shapes.lock().insert(uid, (key.clone(), shapes.clone()));
+        Ok((key, shapes))
     }
 
     /// Forgets a class that is gone.
     pub fn forget(&self, class_uid: &str) {
         self.shapes.lock().remove(class_uid);
+        self.offered.lock().remove(class_uid);
+    }
+}
+
+fn zones_of(class: &EC2NodeClass) -> Result<Vec<ZoneInfo>, CatalogError> {
+    let zones = class_view::zones(class);
+    match zones.is_empty() {
+        true => Err(CatalogError::NoSubnets),
+        false => Ok(zones),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::{aws::EC2NodeClass, labels::annotations};
-use model::{InstanceType, Labels};
+use model::{Labels, Requirements};
 
 use crate::{
     class_view,
@@ -60,7 +60,7 @@ pub fn of_hash(class: &Labels, claim: &Labels) -> Option<Reason> {
 /// Whether the image is still the one that its type would get.
 pub fn of_image(
     class: &EC2NodeClass,
-    shape: Option<&InstanceType>,
+    shape: Option<&Requirements>,
     instance: &InstanceInfo,
 ) -> Result<Option<Reason>, Undecided> {
     if class_view::amis(class).is_empty() {
@@ -70,7 +70,7 @@ pub fn of_image(
         return Err(Undecided::NoImage);
     }
     let shape = shape.ok_or_else(|| Undecided::UnknownType(instance.instance_type.clone()))?;
-    let current = class_view::ami_for(class, &shape.requirements);
+    let current = class_view::ami_for(class, shape);
     let is_current = current.is_some_and(|ami| ami.id == instance.image_id);
     Ok((!is_current).then_some(Reason::Ami))
 }
@@ -110,7 +110,7 @@ pub fn of_place(
 #[cfg(test)]
 mod tests {
     use api::aws::EC2NodeClassStatus;
-    use model::{Overhead, Requirement, Resources};
+    use model::Requirement;
 
     use super::*;
     use crate::testing::samples;
@@ -125,15 +125,8 @@ mod tests {
         }
     }
 
-    fn shape(arch: &str) -> InstanceType {
-        let requirements = [Requirement::one_of(api::labels::ARCH, [arch])].into_iter().collect();
-        InstanceType::new(
-            "m5.large".into(),
-            requirements,
-            Vec::new(),
-            Resources::new(),
-            Overhead::default(),
-        )
+    fn shape(arch: &str) -> Requirements {
+        [Requirement::one_of(api::labels::ARCH, [arch])].into_iter().collect()
     }
 
     /// AW24.14.4

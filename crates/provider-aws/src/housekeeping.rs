@@ -3,33 +3,9 @@
 use std::collections::BTreeSet;
 
 use api::aws::{CapacityReservation, ReservationState};
-use jiff::{SignedDuration, Timestamp};
-use model::{CapacityType, ClaimName, ProviderId};
+use model::{CapacityType, ClaimName};
 
-use crate::{
-    machine::{self, Purchase},
-    ports::{InstanceInfo, ProfileInfo},
-    provider_id,
-};
-
-/// A launch whose claim has not been written yet must not be mistaken for an orphan.
-const YOUNGEST_ORPHAN: SignedDuration = SignedDuration::from_secs(30);
-
-/// Instances that no claim accounts for. `instances` have to be listed before `claimed`: a claim that comes in between is
-/// then seen, and not its instance ended.
-pub fn orphans<'a>(
-    instances: &'a [InstanceInfo],
-    claimed: &BTreeSet<ProviderId>,
-    now: Timestamp,
-) -> Vec<&'a InstanceInfo> {
-    let is_old = |launched: Timestamp| now.duration_since(launched) >= YOUNGEST_ORPHAN;
-    let is_orphan = |instance: &&InstanceInfo| {
-        !machine::is_ending(instance)
-            && instance.launched.is_some_and(is_old)
-            && !claimed.contains(&provider_id::of(&instance.zone, &instance.id))
-    };
-    instances.iter().filter(is_orphan).collect()
-}
+use crate::{machine::Purchase, ports::ProfileInfo};
 
 /// Profiles that neither a claim nor a class uses, and that nobody is about to use.
 pub fn unused_profiles<'a>(
@@ -79,39 +55,6 @@ mod tests {
     use api::aws::{InstanceMatchCriteria, ReservationType};
 
     use super::*;
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_second(seconds).unwrap()
-    }
-
-    /// AW24.14.5
-    #[test]
-    fn only_instances_that_nobody_claims_and_that_are_not_new_go() {
-        let instance = |id: &str, state: &str, launched: i64| InstanceInfo {
-            id: id.to_owned(),
-            zone: "a".to_owned(),
-            state: state.to_owned(),
-            launched: Some(at(launched)),
-            ..InstanceInfo::default()
-        };
-        let instances = [
-            instance("i-claimed", "running", 0),
-            instance("i-orphan", "running", 70),
-            instance("i-other", "stopped", 0),
-            instance("i-young", "running", 71),
-            instance("i-ending", "shutting-down", 0),
-            InstanceInfo {
-                launched: None,
-                ..instance("i-unknown", "running", 0)
-            },
-        ];
-        let claimed = [provider_id::of("a", "i-claimed")].into();
-        let found: Vec<&str> = orphans(&instances, &claimed, at(100))
-            .iter()
-            .map(|one| one.id.as_str())
-            .collect();
-        assert_eq!(found, ["i-orphan", "i-other"]);
-    }
 
     /// AW24.5.13
     #[test]

@@ -50,11 +50,24 @@ pub enum Ending {
     Gone,
 }
 
+/// An instance as it was last seen, or as it was ordered.
+struct Known {
+    info: InstanceInfo,
+    /// EC2 has described it. What was ordered is not always what came: groups, reservation and zone may differ.
+    is_seen: bool,
+}
+
+impl Known {
+    fn seen(info: InstanceInfo) -> Self {
+        Self { info, is_seen: true }
+    }
+}
+
 /// Looks instances up and ends them.
 pub struct Instances {
     ec2: Arc<dyn Ec2>,
     cluster: String,
-    known: RwLock<BTreeMap<String, InstanceInfo>>,
+    known: RwLock<BTreeMap<String, Known>>,
     describe: Batcher<String, Looked>,
     terminate: Batcher<String, Ended>,
     /// The names of zones that the cluster is shifted out of now.
@@ -91,8 +104,13 @@ impl Instances {
         futures::join!(describe, terminate);
     }
 
-    fn remembered(&self, id: &str) -> Option<InstanceInfo> {
-        self.known.read().get(id).cloned()
+    /// What was last seen of the instance, or what was ordered.
+    pub fn remembered(&self, id: &str) -> Option<InstanceInfo> {
+        self.known.read().get(id).map(|known| known.info.clone())
+    }
+
+    fn is_seen(&self, id: &str) -> bool {
+        self.known.read().get(id).is_some_and(|known| known.is_seen)
     }
 
     fn is_shifted(&self, instance: &InstanceInfo) -> bool {
@@ -101,9 +119,12 @@ impl Instances {
 
     /// The instance, or `None` once EC2 does not have it any more.
     pub async fn get(&self, id: &str, freshness: Freshness) -> Result<Option<InstanceInfo>, InstanceError> {
-        if let Some(known) = self.remembered(id)
-            && (freshness == Freshness::Remembered || self.is_shifted(&known))
-        {
+        let before = self.remembered(id);
+        let will_do = |known: &InstanceInfo| match freshness {
+            Freshness::Remembered => self.is_seen(id) || self.is_shifted(known),
+            Freshness::Asked => self.is_shifted(known),
+        };
+        if let Some(known) = before.clone().filter(will_do) {
             return Ok(Some(known));
         }
         let answer = self.describe.ask(String::new(), id.to_owned()).await;
@@ -112,12 +133,24 @@ impl Instances {
             id: id.to_owned(),
             cause,
         })?;
-        let mut known = self.known.write();
-        match &found {
-            Some(instance) => known.insert(id.to_owned(), instance.clone()),
-            None => known.remove(id),
-        };
-        Ok(found)
+        match (&found, freshness) {
+            (Some(instance), _) => {
+                self.known.write().insert(id.to_owned(), Known::seen(instance.clone()));
+                Ok(found)
+            }
+            // EC2 may not show for some seconds what it has just launched; what was ordered is the best guess until then.
+            (None, Freshness::Remembered) if before.is_some() => Ok(before),
+            (None, _) => {
+                self.known.write().remove(id);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes note of an instance that was just ordered.
+    pub fn launched(&self, info: InstanceInfo) {
+        let ordered = Known { is_seen: false, info };
+        self.known.write().insert(ordered.info.id.clone(), ordered);
     }
 
     /// Every instance of the cluster that is not gone, those that are ending included.
@@ -135,9 +168,9 @@ impl Instances {
         let shifted = (self.shifted_zones)();
         let mut known = self.known.write();
         // A shifted zone may be missing from the list; what is remembered of it stays.
-        known.retain(|_, instance| shifted.contains(&instance.zone));
+        known.retain(|_, known| shifted.contains(&known.info.zone));
         for instance in &listed {
-            known.insert(instance.id.clone(), instance.clone());
+            known.insert(instance.id.clone(), Known::seen(instance.clone()));
         }
         Ok(listed)
     }

@@ -1,6 +1,7 @@
-//! Decisions that concern EC2, without the AWS SDK. Nothing here implements the provider trait, so the program refuses
-//! `--cloud-provider aws`.
+//! EC2 behind the provider trait, without the AWS SDK.
 //!
+//! - [`AwsProvider`] is what the controllers talk to, [`Services`] what it shares with the controllers of its own kinds,
+//!   [`startup`] how the program finds out where it is. [`Objects`] is what is read from Kubernetes.
 //! - [`ports`] are the calls that are made, as narrow traits over plain values. Only what implements them needs the SDK; the
 //!   tests here put scripted answers behind them.
 //! - [`discovery`] finds what the selectors of a node class mean, [`class_status`] makes the class's status of it.
@@ -11,6 +12,7 @@
 //! - [`templates`] keeps the launch templates of the cluster, [`fleets`] joins the requests of a wave.
 //! - [`instances`] looks instances up and ends them, many at once.
 //! - [`machine`] is an instance as Karpenter sees it, [`drift`] whether it still is what its class asks for.
+//! - [`validation`] tries a class on EC2 before it may be used, [`clean_up`] removes what a class leaves behind.
 //! - [`housekeeping`] says what has to go because nothing needs it any more.
 //! - [`interruption`] reads what AWS announces about instances.
 //! - [`error`] knows what AWS means by its codes, [`options`] what users can set.
@@ -21,6 +23,7 @@ pub mod catalog;
 pub mod class_hash;
 pub mod class_status;
 pub mod class_view;
+pub mod clean_up;
 pub mod discovery;
 pub mod drift;
 pub mod error;
@@ -33,21 +36,31 @@ pub mod instances;
 pub mod interruption;
 pub mod launch;
 pub mod machine;
+pub mod metrics;
+mod objects;
 pub mod offering;
 pub mod options;
 pub mod ports;
+mod provider;
 pub mod provider_id;
 pub mod repair;
+mod services;
+pub mod startup;
 pub mod tags;
 pub mod templates;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod user_data;
+pub mod validation;
 
 use std::sync::Arc;
 
+use ::provider::NodeClassKind;
 use model::Vocabulary;
-use provider::NodeClassKind;
+
+pub use objects::Objects;
+pub use provider::AwsProvider;
+pub use services::{Foundation, Services};
 
 /// The node class that pools and claims refer to.
 pub const NODE_CLASS: NodeClassKind = NodeClassKind {

@@ -4,7 +4,7 @@ use api::{
     aws::EC2NodeClass,
     labels::{self, aws},
 };
-use model::{CapacityType, InstanceType, Labels};
+use model::{CapacityType, Labels, Requirements};
 
 use crate::{class_view, ports::InstanceInfo, tags};
 
@@ -66,10 +66,10 @@ pub fn is_ending(instance: &InstanceInfo) -> bool {
 pub fn labels(
     instance: &InstanceInfo,
     purchase: &Purchase,
-    shape: Option<&InstanceType>,
+    shape: Option<&Requirements>,
     class: Option<&EC2NodeClass>,
 ) -> Labels {
-    let mut all = shape.map(|shape| shape.requirements.labels()).unwrap_or_default();
+    let mut all = shape.map(Requirements::labels).unwrap_or_default();
     for key in RESERVATION_LABELS {
         all.remove(key);
     }
@@ -109,7 +109,8 @@ pub fn labels(
     if let Some(partition) = instance.partition.filter(|partition| *partition > 0) {
         set(aws::PLACEMENT_GROUP_PARTITION, &partition.to_string());
     }
-    if let Some(pool) = instance.tags.get(tags::NODE_POOL) {
+    // Claims that users made by hand belong to no pool, and the tag is empty.
+    if let Some(pool) = instance.tags.get(tags::NODE_POOL).filter(|pool| !pool.is_empty()) {
         set(tags::NODE_POOL, pool);
     }
     all

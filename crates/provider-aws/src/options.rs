@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
+use settings::Sources;
 
 /// Upstream's flags. Each can be given as an environment variable too: `--cluster-name` as `CLUSTER_NAME`.
 #[derive(Clone, Debug, Default, Args)]
+// The default name of the group is that of the struct, which the other settings have taken.
+#[group(id = "AwsFlags")]
 #[command(next_help_heading = "AWS (flag over environment variable over default)")]
 pub struct Flags {
     /// The cluster that instances join. Required.
@@ -89,43 +92,47 @@ impl Options {
 
     /// Puts flags, environment and defaults together. The environment is an argument so that tests need none.
     pub fn resolve(flags: &Flags, variable: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidOptions> {
-        let mut sources = Sources {
-            variable: &variable,
-            complaints: Vec::new(),
+        let mut sources = Sources::new(&variable);
+        let text = |sources: &Sources<'_>, flag: Option<&String>, name: &str| {
+            sources.given(flag, name).filter(|text| !text.is_empty())
         };
         let options = Self {
-            cluster_name: sources
-                .text(flags.cluster_name.as_ref(), "cluster-name")
-                .unwrap_or_default(),
-            cluster_endpoint: sources.text(flags.cluster_endpoint.as_ref(), "cluster-endpoint"),
-            cluster_ca_bundle: sources.text(flags.cluster_ca_bundle.as_ref(), "cluster-ca-bundle"),
-            isolated_vpc: sources.truth(flags.isolated_vpc.as_ref(), "isolated-vpc"),
-            eks_control_plane: sources.truth(flags.eks_control_plane.as_ref(), "eks-control-plane"),
-            vm_memory_overhead: sources.number(
+            cluster_name: text(&sources, flags.cluster_name.as_ref(), "cluster-name").unwrap_or_default(),
+            cluster_endpoint: text(&sources, flags.cluster_endpoint.as_ref(), "cluster-endpoint"),
+            cluster_ca_bundle: text(&sources, flags.cluster_ca_bundle.as_ref(), "cluster-ca-bundle"),
+            isolated_vpc: sources.truth(flags.isolated_vpc.as_ref(), "isolated-vpc", false),
+            eks_control_plane: sources.truth(flags.eks_control_plane.as_ref(), "eks-control-plane", false),
+            vm_memory_overhead: number(
+                &mut sources,
                 flags.vm_memory_overhead_percent.as_ref(),
                 "vm-memory-overhead-percent",
                 0.075,
             ),
-            interruption_queue: sources.text(flags.interruption_queue.as_ref(), "interruption-queue"),
-            reserved_enis: sources.number(flags.reserved_enis.as_ref(), "reserved-enis", 0.0) as u32,
-            dry_run: !sources.truth(flags.disable_dry_run.as_ref(), "disable-dry-run"),
-            zonal_shift: sources.truth(flags.enable_zonal_shift.as_ref(), "enable-zonal-shift"),
-            ami_refresh_interval: sources.interval(flags.ami_refresh_interval.as_ref(), "ami-refresh-interval"),
-            subnet_refresh_interval: sources
-                .interval(flags.subnet_refresh_interval.as_ref(), "subnet-refresh-interval"),
-            node_class_cel: sources.gate(flags.aws_feature_gates.as_ref(), "NodeClassCEL"),
+            interruption_queue: text(&sources, flags.interruption_queue.as_ref(), "interruption-queue"),
+            reserved_enis: number(&mut sources, flags.reserved_enis.as_ref(), "reserved-enis", 0.0) as u32,
+            dry_run: !sources.truth(flags.disable_dry_run.as_ref(), "disable-dry-run", false),
+            zonal_shift: sources.truth(flags.enable_zonal_shift.as_ref(), "enable-zonal-shift", false),
+            ami_refresh_interval: interval(
+                &mut sources,
+                flags.ami_refresh_interval.as_ref(),
+                "ami-refresh-interval",
+            ),
+            subnet_refresh_interval: interval(
+                &mut sources,
+                flags.subnet_refresh_interval.as_ref(),
+                "subnet-refresh-interval",
+            ),
+            node_class_cel: gate(&sources, flags.aws_feature_gates.as_ref(), "NodeClassCEL"),
         };
         if options.cluster_name.is_empty() {
-            sources.complaints.push("--cluster-name: is required".to_owned());
+            sources.complain("cluster-name", "is required");
         }
         if options
             .cluster_endpoint
             .as_deref()
             .is_some_and(|url| !is_absolute_url(url))
         {
-            sources
-                .complaints
-                .push("--cluster-endpoint: must be an absolute URL with a host".to_owned());
+            sources.complain("cluster-endpoint", "must be an absolute URL with a host");
         }
         if sources.complaints.is_empty() {
             Ok(options)
@@ -145,77 +152,28 @@ fn is_absolute_url(text: &str) -> bool {
     !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !host.is_empty()
 }
 
-/// Where a setting may come from. A flag that cannot be read is a complaint, a variable is passed over.
-struct Sources<'a> {
-    variable: &'a dyn Fn(&str) -> Option<String>,
-    complaints: Vec<String>,
+/// Wherever it comes from, a negative number stops the program.
+fn number(sources: &mut Sources<'_>, flag: Option<&String>, name: &str, default: f64) -> f64 {
+    let number = sources.value(flag, name, default);
+    if number < 0.0 {
+        sources.complain(name, "cannot be negative");
+    }
+    number
 }
 
-impl Sources<'_> {
-    fn variable_for(&self, name: &str) -> Option<String> {
-        (self.variable)(&name.to_uppercase().replace('-', "_"))
+fn interval(sources: &mut Sources<'_>, flag: Option<&String>, name: &str) -> Duration {
+    let interval = sources.duration(flag, name, "1m");
+    if interval < SHORTEST_REFRESH {
+        sources.complain(name, "cannot be below 1m");
     }
+    interval
+}
 
-    fn text(&self, flag: Option<&String>, name: &str) -> Option<String> {
-        flag.cloned()
-            .or_else(|| self.variable_for(name))
-            .filter(|text| !text.is_empty())
-    }
-
-    fn read<T>(
-        &mut self,
-        flag: Option<&String>,
-        name: &str,
-        default: T,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> T {
-        if let Some(text) = flag {
-            return parse(text).unwrap_or_else(|complaint| {
-                self.complaints.push(format!("--{name}: {complaint}"));
-                default
-            });
-        }
-        let found = self.variable_for(name).and_then(|text| parse(&text).ok());
-        found.unwrap_or(default)
-    }
-
-    fn truth(&mut self, flag: Option<&String>, name: &str) -> bool {
-        self.read(flag, name, false, |text| match text {
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
-            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
-            other => Err(format!("{other:?} is neither true nor false")),
-        })
-    }
-
-    /// Wherever it comes from, a negative number stops the program.
-    fn number(&mut self, flag: Option<&String>, name: &str, default: f64) -> f64 {
-        let number = self.read(flag, name, default, |text| {
-            let number: Result<f64, _> = text.parse();
-            number.map_err(|_| format!("{text:?} is not a number"))
-        });
-        if number < 0.0 {
-            self.complaints.push(format!("--{name}: cannot be negative"));
-        }
-        number
-    }
-
-    fn interval(&mut self, flag: Option<&String>, name: &str) -> Duration {
-        let interval = self.read(flag, name, SHORTEST_REFRESH, |text| {
-            let parsed = api::duration::parse(text).map_err(|error| error.to_string())?;
-            Duration::try_from(parsed).map_err(|_| format!("{text:?} is negative"))
-        });
-        if interval < SHORTEST_REFRESH {
-            self.complaints.push(format!("--{name}: cannot be below 1m"));
-        }
-        interval
-    }
-
-    /// Names that nobody knows are passed over, so that lists written for other releases keep working.
-    fn gate(&self, flag: Option<&String>, gate: &str) -> bool {
-        let gates = self.text(flag, "aws-feature-gates").unwrap_or_default();
-        let mut pairs = gates.split(',').filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(name, value)| name == gate && matches!(value, "true" | "True" | "TRUE" | "t" | "T" | "1"))
-    }
+/// Names that nobody knows are passed over, so that lists written for other releases keep working.
+fn gate(sources: &Sources<'_>, flag: Option<&String>, gate: &str) -> bool {
+    let gates = sources.given(flag, "aws-feature-gates").unwrap_or_default();
+    let mut pairs = gates.split(',').filter_map(|pair| pair.trim().split_once('='));
+    pairs.any(|(name, value)| name == gate && matches!(value, "true" | "True" | "TRUE" | "t" | "T" | "1"))
 }
 
 #[cfg(test)]

@@ -184,9 +184,9 @@ pub async fn the_cheapest_admitted_offering_is_bought(subject: &dyn Subject) {
     let catalog = catalog(subject).await;
     let zones = catalog
         .iter()
-        .flat_map(|shape| &shape.offerings)
+        .flat_map(|shape| shape.available())
         .map(|offering| offering.zone.clone());
-    let zone = zones.max().expect("there is an offering");
+    let zone = zones.max().expect("something can be had");
     let narrowings = [
         Vec::new(),
         vec![Requirement::one_of(vocabulary::ZONE, [zone.as_str()])],

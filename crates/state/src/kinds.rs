@@ -3,6 +3,7 @@
 use std::{fmt::Debug, sync::Arc};
 
 use api::{
+    aws::EC2NodeClass,
     convert::{self, Parsed},
     v1::{NodeClaim, NodePool},
 };
@@ -319,6 +320,33 @@ impl Indexed for DynamicObject {
 
     fn event(change: Change<NodeClass>) -> Option<Event> {
         Some(Event::NodeClass(change))
+    }
+}
+
+/// The class of the AWS provider, for those who write it. What is kept is the same as of the watched object.
+impl Indexed for EC2NodeClass {
+    const KIND: Kind = Kind::NodeClass;
+    type Kept = NodeClass;
+
+    fn scope((): &()) -> String {
+        DynamicObject::scope(&ApiResource::erase::<Self>(&()))
+    }
+
+    fn keep(self, core: &mut Core) -> Option<Parsed<NodeClass>> {
+        let written = serde_json::to_value(self).and_then(serde_json::from_value::<DynamicObject>);
+        written.expect("an API object is plain data").keep(core)
+    }
+
+    fn table(core: &mut Core) -> &mut Table<NodeClass> {
+        DynamicObject::table(core)
+    }
+
+    fn settle(core: &mut Core, change: &Change<NodeClass>) {
+        DynamicObject::settle(core, change);
+    }
+
+    fn event(change: Change<NodeClass>) -> Option<Event> {
+        DynamicObject::event(change)
     }
 }
 

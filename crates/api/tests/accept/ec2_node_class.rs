@@ -36,6 +36,7 @@ pub fn rows() -> Vec<Row> {
     table.into_rows()
 }
 
+/// AW24.2.1, AW24.2.2
 fn identity(t: &mut Table) {
     let profile = || set("spec.instanceProfile", "profile-1");
     t.admits("AP17.5.1", []).stores(
@@ -60,6 +61,7 @@ fn identity(t: &mut Table) {
     t.admits("AP17.5.4", [drop("spec")]);
 }
 
+/// AW24.2.3
 fn families(t: &mut Table) {
     let families = [
         "AL2",
@@ -94,6 +96,7 @@ fn families(t: &mut Table) {
     );
 }
 
+/// AW24.2.7
 fn tags(t: &mut Table) {
     t.admits("AP17.5.11", [set("spec.tags", json!({}))]);
     for key in [

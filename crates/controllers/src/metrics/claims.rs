@@ -69,6 +69,8 @@ pub enum DisruptedWhy {
     RegistrationTimeout,
     Unhealthy,
     Interrupted(NoticeKind),
+    /// The provider's own check of the machine failed, in the provider's word for that check.
+    Diagnosed(&'static str),
 }
 
 impl DisruptedWhy {
@@ -85,6 +87,7 @@ impl DisruptedWhy {
             DisruptedWhy::RegistrationTimeout => "registration_timeout",
             DisruptedWhy::Unhealthy => "unhealthy",
             DisruptedWhy::Interrupted(kind) => kind.label(),
+            DisruptedWhy::Diagnosed(check) => check,
         }
     }
 }

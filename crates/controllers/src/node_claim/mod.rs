@@ -11,4 +11,4 @@ mod removal;
 pub mod termination;
 
 pub(crate) use draft::Draft;
-pub(crate) use removal::{Removal, remove};
+pub use removal::{Removal, remove};

@@ -15,6 +15,7 @@ use std::{
 };
 
 use scheduler::{MinValuesPolicy, PreferencePolicy, Surcharge};
+use settings::Sources;
 
 pub use flags::Flags;
 pub use gates::FeatureGates;
@@ -78,10 +79,7 @@ impl Default for Settings {
 impl Settings {
     /// Puts flags, environment and defaults together. The environment is an argument so that tests need none.
     pub fn resolve(flags: &Flags, variable: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
-        let mut sources = Sources {
-            variable: &variable,
-            complaints: Vec::new(),
-        };
+        let mut sources = Sources::new(&variable);
         let cpu_requests: i64 = sources.value(flags.cpu_requests.as_ref(), "cpu-requests", 1000);
         let memory_limit: i64 = sources.value(flags.memory_limit.as_ref(), "memory-limit", -1);
         let settings = Self {
@@ -121,7 +119,7 @@ impl Settings {
                 .ok()
                 .filter(|millis| *millis > 0)
                 .unwrap_or(1000),
-            log_level: sources.log_level(flags),
+            log_level: log_level(&mut sources, flags),
             log_output_paths: sources.list(flags.log_output_paths.as_ref(), "log-output-paths", "stdout"),
             log_error_output_paths: sources.list(
                 flags.log_error_output_paths.as_ref(),
@@ -130,12 +128,12 @@ impl Settings {
             ),
             batch_max: sources.duration(flags.batch_max_duration.as_ref(), "batch-max-duration", "10s"),
             batch_idle: sources.duration(flags.batch_idle_duration.as_ref(), "batch-idle-duration", "1s"),
-            preference_policy: sources.preference_policy(flags),
+            preference_policy: preference_policy(&mut sources, flags),
             node_surcharge: sources.value(flags.node_surcharge.as_ref(), "node-surcharge", Surcharge::default()),
-            min_values_policy: sources.min_values_policy(flags),
+            min_values_policy: min_values_policy(&mut sources, flags),
             ignore_dra_requests: sources.truth(flags.ignore_dra_requests.as_ref(), "ignore-dra-requests", true),
-            feature_gates: sources.feature_gates(flags),
-            scheduler_config: sources.scheduler_config(flags),
+            feature_gates: feature_gates(&mut sources, flags),
+            scheduler_config: scheduler_config(&mut sources, flags),
         };
         // Accepted because upstream's charts set it; it has named nothing since webhooks went away.
         sources.text(flags.karpenter_service.as_ref(), "karpenter-service", "");
@@ -178,145 +176,50 @@ impl Settings {
     }
 }
 
-/// Where a setting may come from.
-struct Sources<'a> {
-    variable: &'a dyn Fn(&str) -> Option<String>,
-    complaints: Vec<String>,
+fn log_level(sources: &mut Sources<'_>, flags: &Flags) -> LogLevel {
+    let known = [
+        ("info", LogLevel::Info),
+        ("", LogLevel::Info),
+        ("debug", LogLevel::Debug),
+        ("error", LogLevel::Error),
+    ];
+    sources.word(flags.log_level.as_ref(), "log-level", &known)
 }
 
-/// `METRICS_PORT` for `metrics-port`.
-fn variable_of(flag: &str) -> String {
-    flag.to_uppercase().replace('-', "_")
+fn preference_policy(sources: &mut Sources<'_>, flags: &Flags) -> PreferencePolicy {
+    let known = [
+        ("Respect", PreferencePolicy::Respect),
+        ("Ignore", PreferencePolicy::Ignore),
+    ];
+    sources.word(flags.preference_policy.as_ref(), "preference-policy", &known)
 }
 
-impl Sources<'_> {
-    fn read<T>(
-        &mut self,
-        flag: Option<&String>,
-        name: &str,
-        default: T,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> T {
-        if let Some(text) = flag {
-            return parse(text).unwrap_or_else(|complaint| {
-                self.complaints.push(format!("--{name}: {complaint}"));
-                default
-            });
-        }
-        let found = (self.variable)(&variable_of(name)).and_then(|text| parse(&text).ok());
-        found.unwrap_or(default)
-    }
+fn min_values_policy(sources: &mut Sources<'_>, flags: &Flags) -> MinValuesPolicy {
+    let known = [
+        ("Strict", MinValuesPolicy::Strict),
+        ("BestEffort", MinValuesPolicy::BestEffort),
+    ];
+    sources.word(flags.min_values_policy.as_ref(), "min-values-policy", &known)
+}
 
-    fn value<T: std::str::FromStr>(&mut self, flag: Option<&String>, name: &str, default: T) -> T {
-        self.read(flag, name, default, |text| {
-            text.parse().map_err(|_| format!("{text:?} cannot be used here"))
-        })
-    }
+fn feature_gates(sources: &mut Sources<'_>, flags: &Flags) -> FeatureGates {
+    let text = sources
+        .given(flags.feature_gates.as_ref(), "feature-gates")
+        .unwrap_or_default();
+    text.parse().unwrap_or_else(|error: gates::MalformedGates| {
+        sources.complain("feature-gates", error);
+        FeatureGates::default()
+    })
+}
 
-    /// Flags know only `true` and `false`; variables know all of Go's spellings.
-    fn truth(&mut self, flag: Option<&String>, name: &str, default: bool) -> bool {
-        if let Some(text) = flag {
-            return self.read(Some(text), name, default, |text| {
-                text.parse().map_err(|_| format!("{text:?} is neither true nor false"))
-            });
-        }
-        self.read(None, name, default, |text| match text {
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
-            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
-            other => Err(other.to_owned()),
-        })
-    }
-
-    fn text(&mut self, flag: Option<&String>, name: &str, default: &str) -> String {
-        self.read(flag, name, default.to_owned(), |text| Ok(text.to_owned()))
-    }
-
-    fn list(&mut self, flag: Option<&String>, name: &str, default: &str) -> Vec<String> {
-        let text = self.text(flag, name, default);
-        text.split(',')
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-            .map(str::to_owned)
-            .collect()
-    }
-
-    fn duration(&mut self, flag: Option<&String>, name: &str, default: &str) -> Duration {
-        let parse = |text: &str| {
-            let parsed = api::duration::parse(text).map_err(|error| error.to_string())?;
-            Duration::try_from(parsed).map_err(|_| format!("{text:?} is negative"))
-        };
-        let default = parse(default).expect("a default is a duration");
-        self.read(flag, name, default, parse)
-    }
-
-    /// A word of a closed list: also from the environment, a wrong one stops the program.
-    fn word<T: Copy>(&mut self, flag: Option<&String>, name: &str, known: &[(&str, T)]) -> T {
-        let given = flag.cloned().or_else(|| (self.variable)(&variable_of(name)));
-        let Some(text) = given else { return known[0].1 };
-        known.iter().find(|(word, _)| *word == text).map_or_else(
-            || {
-                let words: Vec<&str> = known
-                    .iter()
-                    .map(|(word, _)| *word)
-                    .filter(|word| !word.is_empty())
-                    .collect();
-                self.complaints
-                    .push(format!("--{name}: {text:?} is not one of {}", words.join(", ")));
-                known[0].1
-            },
-            |(_, value)| *value,
-        )
-    }
-
-    fn log_level(&mut self, flags: &Flags) -> LogLevel {
-        let known = [
-            ("info", LogLevel::Info),
-            ("", LogLevel::Info),
-            ("debug", LogLevel::Debug),
-            ("error", LogLevel::Error),
-        ];
-        self.word(flags.log_level.as_ref(), "log-level", &known)
-    }
-
-    fn preference_policy(&mut self, flags: &Flags) -> PreferencePolicy {
-        let known = [
-            ("Respect", PreferencePolicy::Respect),
-            ("Ignore", PreferencePolicy::Ignore),
-        ];
-        self.word(flags.preference_policy.as_ref(), "preference-policy", &known)
-    }
-
-    fn min_values_policy(&mut self, flags: &Flags) -> MinValuesPolicy {
-        let known = [
-            ("Strict", MinValuesPolicy::Strict),
-            ("BestEffort", MinValuesPolicy::BestEffort),
-        ];
-        self.word(flags.min_values_policy.as_ref(), "min-values-policy", &known)
-    }
-
-    fn feature_gates(&mut self, flags: &Flags) -> FeatureGates {
-        let text = flags
-            .feature_gates
-            .clone()
-            .or_else(|| (self.variable)("FEATURE_GATES"))
-            .unwrap_or_default();
-        text.parse().unwrap_or_else(|error: gates::MalformedGates| {
-            self.complaints.push(format!("--feature-gates: {error}"));
-            FeatureGates::default()
-        })
-    }
-
-    fn scheduler_config(&mut self, flags: &Flags) -> SchedulerConfig {
-        let text = flags
-            .scheduler_config
-            .clone()
-            .or_else(|| (self.variable)("SCHEDULER_CONFIG"))
-            .unwrap_or_default();
-        text.parse().unwrap_or_else(|error: InvalidSchedulerConfig| {
-            self.complaints.push(format!("--scheduler-config: {error}"));
-            SchedulerConfig::default()
-        })
-    }
+fn scheduler_config(sources: &mut Sources<'_>, flags: &Flags) -> SchedulerConfig {
+    let text = sources
+        .given(flags.scheduler_config.as_ref(), "scheduler-config")
+        .unwrap_or_default();
+    text.parse().unwrap_or_else(|error: InvalidSchedulerConfig| {
+        sources.complain("scheduler-config", error);
+        SchedulerConfig::default()
+    })
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ fn catalog(aws: &FakeAws) -> RegionCatalog {
     RegionCatalog::new(aws.ports(), aws.clock(), REGION, Arc::new(samples::options()), true)
 }
 
-fn listed(catalog: &RegionCatalog, class: &EC2NodeClass) -> Result<Vec<Arc<InstanceType>>, CatalogError> {
+fn listed(catalog: &RegionCatalog, class: &EC2NodeClass) -> Result<Arc<[Arc<InstanceType>]>, CatalogError> {
     let moment = Moment {
         placement_group: None,
         shifted_zones: &BTreeSet::new(),
@@ -40,10 +40,8 @@ fn listed(catalog: &RegionCatalog, class: &EC2NodeClass) -> Result<Vec<Arc<Insta
 
 fn one(catalog: &RegionCatalog, class: &EC2NodeClass, name: &str) -> Arc<InstanceType> {
     let listed = listed(catalog, class).unwrap();
-    listed
-        .into_iter()
-        .find(|shape| shape.name == name)
-        .expect("the type is listed")
+    let found = listed.iter().find(|shape| shape.name == name);
+    found.expect("the type is listed").clone()
 }
 
 /// AW24.9.13, AW24.9.15

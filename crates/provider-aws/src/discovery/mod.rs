@@ -23,7 +23,7 @@ pub use place::{SecurityGroups, Subnets};
 pub use placement_group::{PlacementGroups, Resolved};
 pub use profile::{ProfileError, Profiles, legacy_name, path as profile_path};
 pub use reservation::{Reservations, UnusableReservation, to_status as reservation_status};
-pub use subnet::Addresses;
+pub use subnet::{Addresses, Deduction};
 pub use version::{MalformedVersion, Version};
 pub use zonal_shift::ZonalShifts;
 

@@ -126,3 +126,26 @@ async fn terminations_are_joined_and_asked_for_until_nothing_is_left() {
         "a failed batch is tried one by one"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_ordered_counts_until_ec2_shows_what_came() {
+    let aws = FakeAws::new();
+    let (instances, _) = instances(&aws);
+    instances.launched(InstanceInfo {
+        id: "i-1".to_owned(),
+        state: "pending".to_owned(),
+        ..InstanceInfo::default()
+    });
+    let state = async || {
+        let found = instances.get("i-1", Freshness::Remembered).await.unwrap();
+        found.map(|instance| instance.state)
+    };
+    assert_eq!(state().await.as_deref(), Some("pending"), "EC2 does not show it yet");
+    add(&aws, "i-1", "a", "demo");
+    assert_eq!(state().await.as_deref(), Some("running"));
+    let calls = aws.all_calls();
+    assert_eq!(state().await.as_deref(), Some("running"));
+    assert_eq!(aws.all_calls(), calls, "it was seen");
+    aws.remove_instance("i-1");
+    assert_eq!(instances.get("i-1", Freshness::Asked).await.unwrap(), None);
+}

@@ -34,7 +34,7 @@ pub fn tenancy(requirements: &Requirements) -> &'static str {
 }
 
 /// The one value that an offering has for a label.
-fn label<'a>(offering: &'a Offering, key: &str) -> Option<&'a str> {
+pub(crate) fn label<'a>(offering: &'a Offering, key: &str) -> Option<&'a str> {
     offering.requirements.get(key).single().map(LabelValue::as_str)
 }
 

@@ -220,7 +220,7 @@ fn metadata(order: Order<'_>) -> Metadata {
 
 /// The partition to launch into when the claim leaves several open: always the same one, so that the template and the
 /// claim's label agree.
-fn lowest_partition(requirements: &Requirements) -> Option<u32> {
+pub fn lowest_partition(requirements: &Requirements) -> Option<u32> {
     let values = requirements
         .requirement(aws::PLACEMENT_GROUP_PARTITION)?
         .values

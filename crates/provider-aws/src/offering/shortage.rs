@@ -78,6 +78,11 @@ impl Shortages {
         self.overall + self.by_type.get(instance_type).copied().unwrap_or(0)
     }
 
+    /// Changes whenever any answer may.
+    pub fn version(&self) -> u64 {
+        self.overall + self.by_type.values().sum::<u64>()
+    }
+
     pub fn mark(&mut self, spot: Spot<'_>, group: Option<&str>) {
         self.rest(offering(spot, group));
     }

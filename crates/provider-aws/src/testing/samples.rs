@@ -1,11 +1,21 @@
 //! Real instance types, and a class that is ready to use them.
 
-use api::aws::{Ami, AmiRequirement, AmiSelectorTerm, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus, Subnet};
+use std::sync::Arc;
+
+use api::{
+    aws::{Ami, AmiRequirement, AmiSelectorTerm, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus, Subnet},
+    conditions::{Conditions, HasConditions},
+};
+use jiff::Timestamp;
 use kube::api::ObjectMeta;
 
+use super::fake::FakeAws;
 use crate::{
+    Foundation, Services,
+    discovery::Version,
+    launch::template::ClusterFacts,
     options::Options,
-    ports::{GpuInfo, InstanceStorage, InstanceTypeInfo, NetworkCard, NetworkInfo, NeuronInfo},
+    ports::{GpuInfo, InstanceStorage, InstanceTypeInfo, NetworkCard, NetworkInfo, NeuronInfo, TypeOffering},
 };
 
 pub const REGION: &str = "us-west-2";
@@ -194,4 +204,53 @@ pub fn class() -> EC2NodeClass {
             ..EC2NodeClassStatus::default()
         }),
     }
+}
+
+/// A region that sells every sample type in three zones, with a foundation for cluster `demo` in it.
+pub fn stocked(aws: &FakeAws) {
+    let types = all_types();
+    let sold = |info: &InstanceTypeInfo| {
+        let instance_type = info.name.clone();
+        ["us-west-2a", "us-west-2b", "us-west-2c"].map(|zone| TypeOffering {
+            instance_type: instance_type.clone(),
+            zone: zone.to_owned(),
+        })
+    };
+    let offerings = types.iter().flat_map(sold).collect();
+    aws.set_types(types, offerings);
+}
+
+pub fn foundation(aws: &FakeAws) -> Foundation {
+    Foundation {
+        aws: aws.ports(),
+        clock: aws.clock(),
+        options: Arc::new(options()),
+        cluster: ClusterFacts {
+            name: "demo".to_owned(),
+            region: REGION.to_owned(),
+            endpoint: "https://api.example.com".to_owned(),
+            ca_bundle: Some("Y2VydGlmaWNhdGU=".to_owned()),
+            service_cidr: Some("10.100.0.0/16".to_owned()),
+            dns: None,
+        },
+        shifted_cluster: None,
+        version: Version { major: 1, minor: 32 },
+        reserved_capacity: true,
+        strict_min_values: true,
+    }
+}
+
+pub fn services(aws: &FakeAws) -> Services {
+    Services::new(foundation(aws))
+}
+
+/// The class of [`class`], with every condition true.
+pub fn ready_class() -> EC2NodeClass {
+    let mut class = class();
+    let mut conditions = Conditions::of(&class, Timestamp::UNIX_EPOCH);
+    for dependent in EC2NodeClass::DEPENDENTS {
+        conditions.set_true(dependent, Timestamp::UNIX_EPOCH);
+    }
+    class.status.get_or_insert_default().conditions = Some(conditions.into_list());
+    class
 }

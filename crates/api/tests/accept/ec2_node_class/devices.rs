@@ -10,6 +10,7 @@ const INTERFACES: &str = "spec.networkInterfaces";
 const TRACKING: &str = "spec.connectionTracking";
 const PROCESSOR: &str = "spec.cpuOptions";
 
+/// AW24.2.9, AW24.2.13
 pub fn rows(t: &mut Table) {
     t.admits(
         "AP17.5.39",
@@ -30,11 +31,13 @@ pub fn rows(t: &mut Table) {
             [set(METADATA, json!({ field: "test" }))],
         );
     }
-    t.refuses(
-        "AP17.5.40",
-        "spec.metadataOptions.httpPutResponseHopLimit",
-        [set(METADATA, json!({ "httpPutResponseHopLimit": -5 }))],
-    );
+    for hops in [-5, 0, 65] {
+        t.refuses(
+            "AP17.5.40",
+            "spec.metadataOptions.httpPutResponseHopLimit",
+            [set(METADATA, json!({ "httpPutResponseHopLimit": hops }))],
+        );
+    }
     volumes(t);
     interfaces(t);
     tracking(t);
@@ -55,6 +58,7 @@ pub fn rows(t: &mut Table) {
     t.refuses("AP17.5.51", "spec.ipPrefixCount", [set("spec.ipPrefixCount", -1)]);
 }
 
+/// AW24.2.10
 fn volumes(t: &mut Table) {
     let sized = |size: &str| json!({ "deviceName": "map-device-1", "ebs": { "volumeSize": size } });
     let two = |roots: [bool; 2]| {
@@ -100,6 +104,7 @@ fn volumes(t: &mut Table) {
     }
 }
 
+/// AW24.2.11
 fn interfaces(t: &mut Table) {
     let interface = |card: i32, device: i32, kind: &str| json!({ "networkCardIndex": card, "deviceIndex": device, "interfaceType": kind });
     let primary = || interface(0, 0, "interface");
@@ -145,6 +150,7 @@ fn interfaces(t: &mut Table) {
     );
 }
 
+/// AW24.2.12
 fn tracking(t: &mut Table) {
     t.refuses(
         "AP17.5.48",

@@ -12,6 +12,7 @@ const PLACEMENT: &str = "spec.placementGroupSelector";
 
 const NO_EMPTY_TAGS: &str = "empty tag keys or values aren't supported";
 
+/// AW24.2.6
 pub fn rows(t: &mut Table) {
     subnets(t);
     security_groups(t);
@@ -164,6 +165,7 @@ fn reservations(t: &mut Table) {
     );
 }
 
+/// AW24.2.5
 fn amis(t: &mut Table) {
     let family = || set(FAMILY, "AL2023");
     for term in [
@@ -241,6 +243,7 @@ fn amis(t: &mut Table) {
     );
 }
 
+/// AW24.2.4
 fn aliases(t: &mut Table) {
     let alias = |alias: &str| [set(AMIS, json!([{ "alias": alias }]))];
     for text in [

@@ -69,6 +69,7 @@ fn requirement_keys(t: &mut Table) {
     }
 }
 
+/// AW24.2.14
 fn requirement_values(t: &mut Table) {
     let cpu = "karpenter.k8s.aws/instance-cpu";
     for (operator, values) in [

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{FakeAws, launched_first};
+use super::{FakeAws, launched_cheapest};
 use crate::{
     error::AwsError,
     ports::{
@@ -168,9 +168,15 @@ impl Ec2 for FakeAws {
         if let Some(answer) = state.fleet_answers.pop_front() {
             return Ok(answer);
         }
+        let token = request.client_token.clone();
+        if let Some(answer) = token.as_ref().and_then(|token| state.fleets_by_token.get(token)) {
+            return Ok(answer.clone());
+        }
         let mut serial = state.serial;
-        let answer = launched_first(request, &mut serial);
+        let answer = launched_cheapest(request, &state.exhausted, &mut serial);
         state.serial = serial;
+        state.fleets_by_token.extend(token.map(|token| (token, answer.clone())));
+        let security_groups = state.groups_of(request);
         for group in &answer.instances {
             for id in &group.ids {
                 let instance = InstanceInfo {
@@ -180,6 +186,7 @@ impl Ec2 for FakeAws {
                     zone: group.chosen.zone.clone().unwrap_or_default(),
                     image_id: group.chosen.image_id.clone().unwrap_or_default(),
                     subnet: group.chosen.subnet.clone(),
+                    security_groups: security_groups.clone(),
                     tags: request.tags.clone(),
                     launched: Some(self.now()),
                     lifecycle: group.lifecycle.clone(),

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::{FakeAws, FakeProfile};
@@ -5,6 +7,9 @@ use crate::{
     error::AwsError,
     ports::{ClusterInfo, Eks, Iam, Message, PriceList, PriceQuery, ProfileInfo, Shift, Sqs, Ssm, Tags, ZonalShift},
 };
+
+/// How long a call waits for a message.
+const WAIT: Duration = Duration::from_secs(20);
 
 fn no_such(what: &str) -> AwsError {
     AwsError::new("NoSuchEntity", &format!("Instance Profile {what} cannot be found."))
@@ -111,8 +116,13 @@ impl Sqs for FakeAws {
         Ok(format!("https://sqs/{queue}"))
     }
 
+    /// Waits a while for the first message, as SQS does.
     async fn receive(&self, _: &str) -> Result<Vec<Message>, AwsError> {
-        Ok(self.called("ReceiveMessage")?.messages.clone())
+        drop(self.called("ReceiveMessage")?);
+        if self.waiting_messages() == 0 {
+            tokio::time::sleep(WAIT).await;
+        }
+        Ok(self.state().messages.clone())
     }
 
     async fn delete(&self, _: &str, receipt: &str) -> Result<(), AwsError> {

@@ -4,7 +4,7 @@ mod ec2;
 mod identity;
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
@@ -15,9 +15,9 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::{
     error::AwsError,
     ports::{
-        Aws, ClusterInfo, DryLaunch, FleetAnswer, FleetInstances, FleetRequest, ImageInfo, InstanceInfo,
-        InstanceStatusInfo, InstanceTypeInfo, Message, PlacementGroupInfo, ReservationInfo, SecurityGroupInfo, Shift,
-        SpotPrice, SubnetInfo, Tags, Template, TemplateData, TypeOffering,
+        Aws, ClusterInfo, DryLaunch, FleetAnswer, FleetError, FleetInstances, FleetOverride, FleetRequest, ImageInfo,
+        InstanceInfo, InstanceStatusInfo, InstanceTypeInfo, Message, PlacementGroupInfo, ReservationInfo,
+        SecurityGroupInfo, Shift, SpotPrice, SubnetInfo, Tags, Template, TemplateData, TypeOffering,
     },
 };
 
@@ -51,9 +51,23 @@ pub(super) struct State {
     pub fleets: Vec<FleetRequest>,
     pub dry_launches: Vec<DryLaunch>,
     pub fleet_answers: VecDeque<FleetAnswer>,
+    /// What fleets with these tokens got; asking again gets the same.
+    pub fleets_by_token: BTreeMap<String, FleetAnswer>,
+    /// Types that cannot be had: type, zone, target capacity type.
+    pub exhausted: BTreeSet<(String, String, String)>,
     pub messages: Vec<Message>,
     pub terminations: Vec<Vec<String>>,
     pub serial: u64,
+}
+
+impl State {
+    /// The security groups that the first template of a fleet gives its instances.
+    pub fn groups_of(&self, request: &FleetRequest) -> Vec<String> {
+        let name = request.groups.first().map(|group| &group.template_name);
+        let data = name.and_then(|name| self.templates.get(name)).map(|(.., data)| data);
+        let interface = data.and_then(|data| data.interfaces.first());
+        interface.map(|interface| interface.groups.clone()).unwrap_or_default()
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +80,12 @@ pub struct FakeProfile {
 fn tags_of(pairs: &[(&str, &str)]) -> Tags {
     let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     pairs.iter().map(pair).collect()
+}
+
+impl Default for FakeAws {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl FakeAws {
@@ -115,6 +135,11 @@ impl FakeAws {
     /// The next call of this action fails so; ordered several times, several calls do.
     pub fn fail(&self, action: &'static str, error: AwsError) {
         self.state().failures.entry(action).or_default().push_back(error);
+    }
+
+    /// What was ordered to fail and has not yet, does not.
+    pub fn forget_failures(&self) {
+        self.state().failures.clear();
     }
 
     pub fn calls(&self, action: &str) -> usize {
@@ -190,6 +215,62 @@ impl FakeAws {
         self.state().fleet_answers.push_back(answer);
     }
 
+    /// EC2 runs out of a type in a zone, bought as `spot` or `on-demand`.
+    pub fn exhaust(&self, instance_type: &str, zone: &str, target: &str) {
+        let offering = [instance_type, zone, target].map(str::to_owned).into();
+        self.state().exhausted.insert(offering);
+    }
+
+    /// What is shutting down has shut down, and what was pending runs.
+    pub fn let_time_pass(&self) {
+        let mut state = self.state();
+        state.instances.retain(|_, instance| instance.state != "shutting-down");
+        for instance in state.instances.values_mut() {
+            instance.state = "running".to_owned();
+        }
+    }
+
+    pub fn instance(&self, id: &str) -> Option<InstanceInfo> {
+        self.state().instances.get(id).cloned()
+    }
+
+    pub fn change_instance(&self, id: &str, change: impl FnOnce(&mut InstanceInfo)) {
+        change(self.state().instances.get_mut(id).expect("the instance exists"));
+    }
+
+    pub fn announce(&self, receipt: &str, body: &str) {
+        let message = Message {
+            body: body.to_owned(),
+            receipt: receipt.to_owned(),
+            sent: Some(self.now()),
+        };
+        self.state().messages.push(message);
+    }
+
+    pub fn waiting_messages(&self) -> usize {
+        self.state().messages.len()
+    }
+
+    pub fn set_cluster(&self, cluster: ClusterInfo) {
+        self.state().cluster = cluster;
+    }
+
+    pub fn set_statuses(&self, statuses: Vec<InstanceStatusInfo>) {
+        self.state().statuses = statuses;
+    }
+
+    pub fn dry_launches(&self) -> Vec<DryLaunch> {
+        self.state().dry_launches.clone()
+    }
+
+    pub fn templates(&self) -> Vec<TemplateData> {
+        self.state().templates.values().map(|(.., data)| data.clone()).collect()
+    }
+
+    pub fn add_profile(&self, name: &str, profile: FakeProfile) {
+        self.state().profiles.insert(name.to_owned(), profile);
+    }
+
     pub fn add_instance(&self, instance: InstanceInfo) {
         self.state().instances.insert(instance.id.clone(), instance);
     }
@@ -226,15 +307,29 @@ impl FakeAws {
     }
 }
 
-/// The first override of the request, launched as often as asked for.
-pub(super) fn launched_first(request: &FleetRequest, serial: &mut u64) -> FleetAnswer {
-    let chosen = request
-        .groups
-        .iter()
-        .flat_map(|group| &group.overrides)
-        .min_by(|a, b| a.priority.unwrap_or(0.0).total_cmp(&b.priority.unwrap_or(0.0)))
-        .cloned()
-        .unwrap_or_default();
+/// The cheapest override that can be had, launched as often as asked for; what was cheaper and could not be had is an
+/// error beside it.
+pub(super) fn launched_cheapest(
+    request: &FleetRequest,
+    exhausted: &BTreeSet<(String, String, String)>,
+    serial: &mut u64,
+) -> FleetAnswer {
+    let target = request.market.target();
+    let mut overrides: Vec<&FleetOverride> = request.groups.iter().flat_map(|group| &group.overrides).collect();
+    overrides.sort_by(|a, b| a.priority.unwrap_or(0.0).total_cmp(&b.priority.unwrap_or(0.0)));
+    let is_short = |entry: &&&FleetOverride| {
+        let zone = entry.zone.clone().unwrap_or_default();
+        exhausted.contains(&(entry.instance_type.clone(), zone, target.to_owned()))
+    };
+    let errors = overrides.iter().filter(is_short).map(|entry| FleetError {
+        error: AwsError::new("InsufficientInstanceCapacity", "there is none left"),
+        failed: Some((*entry).clone()),
+    });
+    let errors: Vec<FleetError> = errors.collect();
+    let Some(chosen) = overrides.iter().find(|entry| !is_short(entry)).copied().cloned() else {
+        let instances = Vec::new();
+        return FleetAnswer { instances, errors };
+    };
     let mut id = || {
         *serial += 1;
         format!("i-{serial:04}")
@@ -243,13 +338,13 @@ pub(super) fn launched_first(request: &FleetRequest, serial: &mut u64) -> FleetA
         instances: vec![FleetInstances {
             ids: (0..request.count).map(|_| id()).collect(),
             instance_type: chosen.instance_type.clone(),
-            lifecycle: if request.market.target() == "spot" {
+            lifecycle: if target == "spot" {
                 "spot".to_owned()
             } else {
                 String::new()
             },
             chosen,
         }],
-        errors: Vec::new(),
+        errors,
     }
 }
