@@ -15,7 +15,7 @@ pub fn client() -> SharedHttpClient {
     Builder::new().build_with_connector_fn(|settings, components| {
         let mut connector = Connector::builder().proxy_config(ProxyConfig::from_env());
         connector.set_connector_settings(settings.cloned());
-        connector.set_sleep_impl(components.and_then(|components| components.sleep_impl()));
+        connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
         connector.tls_provider(Provider::Rustls(CryptoMode::Ring)).build()
     })
 }
