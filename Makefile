@@ -17,7 +17,7 @@ SEEDS ?= 10000
 OUT ?= $(CACHE)/karpenter-rust/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-aws check e2e conformance bench bench-instructions storm build build-aws generate audit tools control-plane moto upstream-bench
+.PHONY: help run test test-aws check e2e conformance bench bench-instructions storm build build-aws generate audit tools control-plane boto3 moto upstream-bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -27,7 +27,7 @@ run: ## Play the inflate story in the playground: embedded API server, simulated
 	@cargo build --quiet --package cli
 	@$(CARGO_TARGET_DIR)/debug/karpenter playground --scenario inflate
 
-test: tools control-plane check ## All checks and all tests, the real control plane included
+test: tools control-plane boto3 check ## All checks and all tests, the real control plane included
 	cargo test --quiet $(REST) --doc
 	$(NEXTEST) $(REST)
 	$(MAKE) test-aws
@@ -66,8 +66,8 @@ build: ## Release binary without the AWS provider; the last line is its path
 	cargo build --release --package cli
 	@echo $(CARGO_TARGET_DIR)/release/karpenter
 
-build-aws: ## Binary with the AWS provider; the last line is its path (PROFILE=ci is quicker to build, not to run)
-	cargo build --profile $(PROFILE) --package cli --features aws --target-dir $(CARGO_TARGET_DIR)/aws
+build-aws: ## Binary with the AWS provider, aws-fake beside it; the last line is karpenter's path (PROFILE=ci is quicker to build)
+	cargo build --profile $(PROFILE) --package cli --package aws-fake --features cli/aws --target-dir $(CARGO_TARGET_DIR)/aws
 	@echo $(CARGO_TARGET_DIR)/aws/$(PROFILE)/karpenter
 
 generate: ## Rewrite what is generated from code: CRDs and reference pages
@@ -83,6 +83,9 @@ tools:
 
 control-plane:
 	@$(CONTROL_PLANE)/build
+
+boto3:
+	@tools/aws-fake/boto3/check --install
 
 moto:
 	@tools/moto/serve --install

@@ -56,12 +56,14 @@ impl Candidate {
     }
 }
 
-/// The dearest for their disruption first, then by name.
-pub(crate) fn by_ratio(candidates: &mut [&Candidate]) {
+/// Those first that are cheapest for their disruption, then by name.
+pub(crate) fn likely_to_stay<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<&'c Candidate> {
+    let mut candidates: Vec<&Candidate> = candidates.into_iter().collect();
     candidates.sort_by(|a, b| {
-        let ratio = b.savings_ratio().total_cmp(&a.savings_ratio());
-        ratio.then_with(|| a.key().cmp(b.key()))
+        let ratio = a.savings_ratio().total_cmp(&b.savings_ratio());
+        ratio.then_with(|| b.key().cmp(a.key()))
     });
+    candidates
 }
 
 /// What moving these pods and giving up their node costs.

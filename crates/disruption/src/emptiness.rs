@@ -4,7 +4,7 @@ use model::budget::DisruptionReason;
 
 use crate::{
     Candidate, Command, Ledger, Method,
-    candidate::by_ratio,
+    candidate::likely_to_stay,
     consolidation::settling,
     stay::{Exempt, Stay, Why},
 };
@@ -39,10 +39,9 @@ pub(crate) fn decide(candidates: &[Candidate], ledger: &mut Ledger) -> (Option<C
         }
     }
     let count = chosen.len();
-    by_ratio(&mut chosen);
     let reason = DisruptionReason::Empty;
     let mut going = Vec::new();
-    for candidate in chosen {
+    for candidate in likely_to_stay(chosen).into_iter().rev() {
         if ledger.take(&candidate.pool.name, reason) {
             going.push(candidate);
         } else {

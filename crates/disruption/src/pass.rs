@@ -15,7 +15,7 @@ use scheduler::{Moves, Options, Round, WhatIf};
 use crate::{
     Candidate, Class, Command, Ledger, Method, Prices, Settings,
     balanced::Score,
-    candidate::{by_ratio, candidates},
+    candidate::{candidates, likely_to_stay},
     consolidation::{self, search::Search},
     drift, emptiness,
     settings::Scene,
@@ -108,7 +108,7 @@ fn drifted(
 
     let oldest = drift::in_order(&eventual);
     pass.eligible.insert(Method::Drift, oldest.len());
-    let moves = moves(scene, oldest.iter().copied(), scene.settings.by_need());
+    let moves = moves(scene, likely_to_stay(oldest.iter().copied()), scene.settings.by_need());
     let mut cluster = WhatIf::new(scene.snapshot, &moves);
     let gone: Vec<NodeKey> = going.into_iter().collect();
     cluster.close(&gone);
@@ -143,7 +143,9 @@ fn consolidate(
     if eligible.is_empty() {
         return;
     }
-    let moves = moves(scene, &eligible, scene.settings.by_choice());
+    let ranks = consolidation::goal::ranking(scene, &eligible);
+    let best_first = ranks.iter().map(|rank| &eligible[rank.index]);
+    let moves = moves(scene, best_first, scene.settings.by_choice());
     let mut cluster = WhatIf::new(scene.snapshot, &moves);
     if !cluster.remembers() && pass.commands.iter().any(|command| command.method == Method::Drift) {
         for candidate in &eligible {
@@ -151,7 +153,7 @@ fn consolidate(
         }
         return;
     }
-    let mut search = Search::new(scene, &mut cluster, &eligible, ledger, receiving);
+    let mut search = Search::new(scene, &mut cluster, &eligible, ranks, ledger, receiving);
     search.run();
     let (commands, found, scores) = (search.commands, search.stays, search.scores);
     pass.commands.extend(commands);
@@ -161,10 +163,9 @@ fn consolidate(
     }
 }
 
-/// The cluster prepared for questions about these nodes. Machines that are likely to stay are filled first.
+/// The cluster prepared for questions about these nodes, which are filled in their order.
 pub(crate) fn moves<'c>(scene: Scene<'_>, nodes: impl IntoIterator<Item = &'c Candidate>, options: Options) -> Moves {
-    let mut nodes: Vec<&Candidate> = nodes.into_iter().collect();
-    by_ratio(&mut nodes);
+    let nodes: Vec<&Candidate> = nodes.into_iter().collect();
     let moving = nodes.iter().flat_map(|candidate| &candidate.moving);
     let settled: BTreeSet<PodKey> = moving.cloned().collect();
     let waiting = scene.snapshot.pods_to_place(scene.now);
@@ -175,7 +176,7 @@ pub(crate) fn moves<'c>(scene: Scene<'_>, nodes: impl IntoIterator<Item = &'c Ca
             options,
         },
         settled,
-        order: nodes.iter().rev().map(|candidate| candidate.key().clone()).collect(),
+        order: nodes.iter().map(|candidate| candidate.key().clone()).collect(),
     }
 }
 

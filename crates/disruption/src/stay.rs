@@ -32,6 +32,8 @@ pub enum Why {
     Starting { pod: PodKey, on: NodeKey },
     /// Nothing that could take its place is cheaper.
     NotCheaper { price: f64, replacement: Option<f64> },
+    /// A replacement is cheaper, but not by enough for its pods to be moved.
+    SmallSaving { saving: f64, least: f64 },
     /// What is cheaper has too little variety for the pool's `minValues`.
     MinValues { key: LabelKey, wanted: u32, found: u32 },
     /// Spot machines are not replaced by spot machines.
@@ -80,6 +82,7 @@ impl Why {
             Why::Stranded { .. } => "DoesNotFit",
             Why::Starting { .. } => "NodeStarting",
             Why::NotCheaper { .. } => "NotCheaper",
+            Why::SmallSaving { .. } => "SmallSaving",
             Why::MinValues { .. } => "MinValues",
             Why::SpotToSpotOff | Why::TooFewSpot { .. } => "SpotToSpot",
             Why::Score { .. } => "Balanced",
@@ -103,6 +106,7 @@ impl Why {
             Why::Settling { .. }
             | Why::Exempt(Exempt::Buffer | Exempt::UnknownKind | Exempt::NoCapacityType | Exempt::NoZone)
             | Why::NotCheaper { .. }
+            | Why::SmallSaving { .. }
             | Why::MinValues { .. }
             | Why::SpotToSpotOff
             | Why::TooFewSpot { .. }
@@ -118,6 +122,7 @@ impl Why {
             Why::Stranded { .. }
             | Why::Starting { .. }
             | Why::NotCheaper { .. }
+            | Why::SmallSaving { .. }
             | Why::MinValues { .. }
             | Why::SpotToSpotOff
             | Why::TooFewSpot { .. } => true,
@@ -158,6 +163,10 @@ impl fmt::Display for Why {
                 price,
                 replacement: None,
             } => write!(f, "it costs ${price:.4} an hour and no replacement is reliably cheaper"),
+            Why::SmallSaving { saving, least } => write!(
+                f,
+                "a replacement would save ${saving:.4} an hour, and to move its pods it would have to save ${least:.4}"
+            ),
             Why::MinValues { key, wanted, found } => write!(
                 f,
                 "cheaper instance types have {found} values of {key}, and the NodePool demands {wanted}"

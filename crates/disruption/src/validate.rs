@@ -14,7 +14,7 @@ use scheduler::{Answer, Launch, Plan, Search, WhatIf};
 
 use crate::{
     Blocked, Candidate, Class, Command, Ledger, Method, Prices, Settings,
-    candidate::candidates,
+    candidate::{candidates, likely_to_stay},
     consolidation::{self, search::lands_on_starting},
     emptiness, pass,
     settings::Scene,
@@ -80,13 +80,17 @@ pub fn validate(
         .values()
         .copied()
         .filter(|candidate| wanted.contains(candidate.key()));
-    let moves = pass::moves(scene, moving, settings.by_choice());
+    let moves = pass::moves(scene, likely_to_stay(moving), settings.by_choice());
+    let mut cluster = WhatIf::new(snapshot, &moves);
+    // Pods do not move to nodes that are to go as well.
+    let going: Vec<NodeKey> = wanted.into_iter().cloned().collect();
+    cluster.close(&going);
     let mut review = Review {
         scene,
         free: &free,
         stays: stays.iter().map(|stay| (&stay.node, stay)).collect(),
         ledger: Ledger::open(snapshot, now),
-        cluster: WhatIf::new(snapshot, &moves),
+        cluster,
         validated: Validated::default(),
     };
     for command in proposed {
@@ -163,7 +167,7 @@ impl<'c> Review<'_, 'c> {
         if !self.ledger.admits(pools.clone(), command.reason()) {
             return Err(Obstacle::Budget);
         }
-        let (answer, _) = self.cluster.keep(&command.nodes, Search::Packed);
+        let (answer, _) = self.cluster.keep(&command.nodes, Search::Again(&command.placements));
         let Answer::Plan(plan) = answer else {
             return Err(Obstacle::Scheduling);
         };

@@ -5,6 +5,7 @@
 
 mod admit;
 mod choose;
+mod fill;
 mod journal;
 
 use std::collections::BTreeMap;
@@ -140,17 +141,9 @@ impl<'a> Greedy<'a> {
     }
 
     fn attempt(&mut self, member: usize, variant: usize) -> Outcome {
-        let class = &self.problem.classes.all[self.problem.members[member].class];
-        let chosen = &class.variants[variant];
-        let own = |key: usize| {
-            let own = chosen.own.iter().find(|(number, _)| *number == key);
-            own.map(|(_, domains)| domains.clone())
-        };
-        let Ok(mut answer) = self.problem.topology.ask(&class.ties, &chosen.carried, own) else {
+        let Some((core, answer)) = self.neighbours(member, variant) else {
             return Outcome::Failed;
         };
-        answer.hosts.excluded.unite_with(&self.gone);
-        let core = chosen.core;
         if let Some((machine, devices)) = self.find_machine(core, member, &answer) {
             self.put(machine, member, variant, devices);
             return Outcome::Placed;
@@ -173,16 +166,28 @@ impl<'a> Greedy<'a> {
         }
     }
 
+    /// What a pod needs by itself, and where its neighbours want it; nothing when they want it nowhere.
+    fn neighbours(&self, member: usize, variant: usize) -> Option<(usize, Answer)> {
+        let class = &self.problem.classes.all[self.problem.members[member].class];
+        let chosen = &class.variants[variant];
+        let own = |key: usize| {
+            let own = chosen.own.iter().find(|(number, _)| *number == key);
+            own.map(|(_, domains)| domains.clone())
+        };
+        let mut answer = self.problem.topology.ask(&class.ties, &chosen.carried, own).ok()?;
+        answer.hosts.excluded.unite_with(&self.gone);
+        Some((chosen.core, answer))
+    }
+
     /// The first machine that takes the pod.
     fn find_machine(&mut self, core: usize, member: usize, answer: &Answer) -> Option<(usize, Option<Allocation>)> {
         if self.problem.machines.all.is_empty() {
             return None;
         }
-        if self.problem.classes.cores[core].machines.is_none() {
-            let roomy = self.suiting_machines(core);
-            self.problem.classes.cores[core].machines = Some(roomy);
-        }
-        let mut alive = self.problem.classes.cores[core].machines.take()?;
+        let mut alive = match self.problem.classes.cores[core].machines.take() {
+            Some(known) => known,
+            None => self.suiting_machines(core),
+        };
         let found = self.first_machine(core, member, answer, &mut alive);
         self.problem.classes.cores[core].machines = Some(alive);
         found

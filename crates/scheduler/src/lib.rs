@@ -57,6 +57,7 @@ mod wishes;
 mod zones;
 
 pub use audit::{Place, Violation, audit, guard};
+pub use pack::unit_worth;
 pub use plan::{Choice, Launch, Placement, Plan};
 pub use refusal::{Ineligible, InvalidPod, Lacking, PoolRefusal, Refusal, RuleKind, RuleRefusal, Unfit, VolumeRefusal};
 pub use round::{InvalidSurcharge, MinValuesPolicy, Options, PreferencePolicy, Round, Surcharge};

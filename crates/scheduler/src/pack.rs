@@ -17,6 +17,7 @@ mod shelves;
 mod squeeze;
 mod worth;
 
+pub use self::duals::unit_worth;
 use crate::{bits::Bits, greedy::Greedy, open::Open, reservations::Held, template::Template};
 
 use self::{

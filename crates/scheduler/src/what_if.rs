@@ -41,13 +41,18 @@ pub struct Moves {
     pub order: Vec<NodeKey>,
 }
 
-/// How hard to look for machines to launch.
+/// How to look for places.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Search {
-    /// One launch after the other, and no further than until they cost this much together.
+pub enum Search<'p> {
+    /// The first place for each pod; one launch after the other, and no further than until they cost this much together.
     Below(f64),
-    /// The launches are packed as the solver packs them.
+    /// The first place for each pod; the launches are packed as the solver packs them.
     Packed,
+    /// Machine after machine is filled with the pods that suit it best, of equal pods those first whose machine was named
+    /// first; the launches for the others are packed.
+    Filled,
+    /// Where an earlier answer put the pods, as far as that still holds; the launches for the others are packed.
+    Again(&'p [Placement]),
 }
 
 /// What would happen.
@@ -136,6 +141,14 @@ impl<'a> WhatIf<'a> {
         }
     }
 
+    /// Takes back what [`close`](Self::close) did to machines.
+    pub fn reopen(&mut self, machines: &[NodeKey]) {
+        for index in machines.iter().filter_map(|key| self.machines.get(key)) {
+            self.closed.remove(*index);
+            self.greedy.gone.remove(*index);
+        }
+    }
+
     /// Whether later questions know what was kept. Where devices are promised they do not: only the first answer that is
     /// kept can be relied upon.
     pub fn remembers(&self) -> bool {
@@ -143,7 +156,7 @@ impl<'a> WhatIf<'a> {
     }
 
     /// What would happen if these machines were gone. Nothing is changed by it.
-    pub fn ask(&mut self, without: &[NodeKey], search: Search) -> Answer {
+    pub fn ask(&mut self, without: &[NodeKey], search: Search<'_>) -> Answer {
         if let Some((snapshot, round)) = self.anew {
             return self.ask_anew(snapshot, round, without, search);
         }
@@ -158,7 +171,7 @@ impl<'a> WhatIf<'a> {
     /// As [`ask`](Self::ask), and where the answer is a plan it is what later questions start from: the machines are gone,
     /// and their pods are where the plan put them. The machines that took some are the second part of the answer; they
     /// must not be asked about again, because what came to them is not known to be there.
-    pub fn keep(&mut self, without: &[NodeKey], search: Search) -> (Answer, Vec<NodeKey>) {
+    pub fn keep(&mut self, without: &[NodeKey], search: Search<'_>) -> (Answer, Vec<NodeKey>) {
         if let Some((snapshot, round)) = self.anew {
             return (self.ask_anew(snapshot, round, without, search), Vec::new());
         }
@@ -199,7 +212,7 @@ impl<'a> WhatIf<'a> {
         self.greedy.problem.reservations = shared.reservations;
     }
 
-    fn place_residents(&mut self, without: &[NodeKey], search: Search) -> Answer {
+    fn place_residents(&mut self, without: &[NodeKey], search: Search<'_>) -> Answer {
         let mut moving = Vec::new();
         for index in without.iter().filter_map(|key| self.machines.get(key)) {
             let residents = &self.residents[*index];
@@ -222,16 +235,39 @@ impl<'a> WhatIf<'a> {
                 limits.release(&machine.capacity());
             }
         }
-        moving.sort_unstable();
         self.forget(&moving);
+        if search == Search::Filled {
+            moving = self.greedy.fill(&moving);
+        }
+        moving.sort_unstable();
+        if let Search::Again(placements) = search {
+            self.put_back(placements, &mut moving);
+        }
         match self.place_all(moving, search) {
             Ok(()) => {}
             Err(other) => return other,
         }
-        if search == Search::Packed || !self.greedy.opens.is_empty() {
+        if !self.greedy.opens.is_empty() {
             pack::improve(&mut self.greedy);
         }
         self.plan(search)
+    }
+
+    /// Puts pods where these placements have them, and leaves the others.
+    fn put_back(&mut self, placements: &[Placement], moving: &mut Vec<usize>) {
+        let places: FxHashMap<&PodKey, usize> = placements
+            .iter()
+            .filter_map(|placement| Some((placement, *self.machines.get(&placement.node)?)))
+            .flat_map(|(placement, index)| placement.pods.iter().map(move |pod| (pod, index)))
+            .collect();
+        moving.retain(|member| {
+            let member = *member;
+            let Some(index) = places.get(&self.greedy.problem.members[member].key) else {
+                return true;
+            };
+            let class = &self.greedy.problem.classes.all[self.greedy.problem.members[member].class];
+            !(0..class.variants.len()).any(|variant| self.greedy.put_on(member, variant, *index))
+        });
     }
 
     /// What was found out in the course of an earlier question does not hold for this one.
@@ -248,7 +284,7 @@ impl<'a> WhatIf<'a> {
     }
 
     /// The largest pods first; those that fail again after the others, as long as others found a place.
-    fn place_all(&mut self, mut waiting: Vec<usize>, search: Search) -> Result<(), Answer> {
+    fn place_all(&mut self, mut waiting: Vec<usize>, search: Search<'_>) -> Result<(), Answer> {
         while !waiting.is_empty() {
             let before = waiting.len();
             let mut failed = Vec::new();
@@ -296,7 +332,7 @@ impl<'a> WhatIf<'a> {
         prices.sum()
     }
 
-    fn plan(&mut self, search: Search) -> Answer {
+    fn plan(&mut self, search: Search<'_>) -> Answer {
         let mut plan = Plan::default();
         for open in &self.greedy.opens {
             match self.finisher.finish(&mut self.greedy.problem, open) {
@@ -345,7 +381,7 @@ impl<'a> WhatIf<'a> {
     }
 
     /// The same question put to the solver, on a fork.
-    fn ask_anew(&self, snapshot: &Snapshot, round: &Round, without: &[NodeKey], search: Search) -> Answer {
+    fn ask_anew(&self, snapshot: &Snapshot, round: &Round, without: &[NodeKey], search: Search<'_>) -> Answer {
         let indices = without.iter().filter_map(|key| self.machines.get(key));
         let residents: Vec<&Residents> = indices.map(|index| &self.residents[*index]).collect();
         let members = residents.iter().flat_map(|residents| &residents.members);
@@ -366,7 +402,7 @@ impl<'a> WhatIf<'a> {
             Search::Below(most) if !plan.launches.is_empty() && plan.launch_price() >= most => Answer::TooDear {
                 price: plan.launch_price(),
             },
-            Search::Below(_) | Search::Packed => Answer::Plan(plan),
+            _ => Answer::Plan(plan),
         }
     }
 }

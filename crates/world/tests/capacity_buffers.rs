@@ -1,9 +1,11 @@
 //! Capacity buffers in a seeded world: room is there before anybody needs it.
 
+use operator::settings::Settings;
+use provider_sim::Faults;
 use serde_json::{Value, json};
 use world::{
     story::{Condition, ControllerCrash, deployment, minutes, nothing_runs, pods, pool, seconds, settled, that},
-    world::World,
+    world::{Setup, World, karpenter_with},
 };
 
 /// Simulations live on small allocations; this one gives them out in half the time of the system's.
@@ -89,6 +91,26 @@ fn a_buffer_brings_nodes_before_anybody_needs_them() {
     world.delete(GROUP, "CapacityBuffer", "room");
     world.run_until(nothing_runs(), minutes(10));
     world.run_until(settled(), minutes(5));
+}
+
+/// LC-B15: nodes that are ready before the next round looks at the buffer are not taken for empty.
+#[test]
+fn room_that_comes_at_once_stays() {
+    let settings = Settings {
+        feature_gates: "CapacityBuffer=true".parse().expect("gates are written Name=true"),
+        ..Settings::default()
+    };
+    let mut world = World::new(Setup {
+        cloud: Faults::default(),
+        ..Setup::seeded(19, karpenter_with(settings))
+    })
+    .pool(pool("general").consolidate_after("0s"));
+    world.create(template("web", "1", json!({})));
+    world.create(buffer("room", of_template("web", 3)));
+    world.run_until(nodes(1), minutes(1));
+    let first = world.scene().node_claims.keys();
+    world.run_for(minutes(3));
+    assert_eq!(world.scene().node_claims.keys(), first);
 }
 
 /// LC-B15, LC-B11: a controller that has just started does not take the room for an empty node.

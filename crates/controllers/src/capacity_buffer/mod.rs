@@ -36,6 +36,8 @@ use resolve::{Resolved, Unresolved, resolve};
 /// Scale and template of a workload are not watched; this is how changes of them are noticed, and how room that was
 /// used is noticed, too.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// A buffer whose template or workload is yet to come is of no use until then.
+const LOOK_FOR_MISSING: Duration = Duration::from_secs(5);
 const LOOK_AGAIN_AFTER_CONFLICT: Duration = Duration::from_secs(1);
 
 /// Why a buffer could not be brought up to date.
@@ -164,7 +166,7 @@ impl Reconcile for CapacityBuffers {
         match unresolved {
             Unresolved::Missing { reason, message } => {
                 self.refuse(buffer, reason, &message).await?;
-                Ok(Action::After(LOOK_AGAIN))
+                Ok(Action::After(LOOK_FOR_MISSING))
             }
             Unresolved::Unsupported(message) => {
                 self.refuse(buffer, "ResolutionFailed", &message).await?;

@@ -73,7 +73,8 @@ impl Provisioner {
     }
 
     /// Says whether pods are left that will need another look: placed ones until they are bound, refused ones until
-    /// something changes, those of nodes that are going until they are gone.
+    /// something changes, those of nodes that are going until they are gone, those of buffers until their machines are
+    /// known.
     async fn round(&self) -> bool {
         let view = self.ctx.index.view();
         let Asked { round, ignored } = observe(&view.snapshot, &self.ctx);
@@ -114,7 +115,11 @@ impl Provisioner {
         if has_buffers {
             capacity_buffer::report(&self.ctx, &view, &decision.placements).await;
         }
+        // Which machines hold room is told by placements. Until a round has placed a buffer's pods on the machines that
+        // are launched for them, those machines look empty.
+        let launched = decision.launches.iter().flat_map(|launch| &launch.pods);
+        let room_to_tell = launched.into_iter().any(|pod| !is_real(pod));
         act::act(&self.ctx, &view, decision).await;
-        round.pods.iter().any(is_real)
+        room_to_tell || round.pods.iter().any(is_real)
     }
 }

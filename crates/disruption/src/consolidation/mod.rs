@@ -1,12 +1,16 @@
 //! Makes the cluster cheaper: nodes whose pods fit elsewhere go, and dear nodes are exchanged for cheaper ones.
 //!
+//! - [`goal`](self::goal): which nodes the cluster would best do without, all at once.
 //! - [`replacement`](self::replacement): what may be launched in the place of nodes.
 //! - [`search`](self::search): which nodes go, alone.
 //! - [`sets`](self::sets): which nodes go together.
+//! - [`worth`](self::worth): what nodes and pods are worth.
 
+pub(crate) mod goal;
 pub(crate) mod replacement;
 pub(crate) mod search;
 mod sets;
+mod worth;
 
 use jiff::Timestamp;
 use model::pool::ConsolidationPolicy;

@@ -25,10 +25,20 @@ const SPOT_VARIETY: usize = 15;
 /// nodes moving.
 const LEAST_SAVING: f64 = 0.05;
 
+/// What launches are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Against {
+    /// These nodes alone. Two machines are not exchanged for one of them: giving up the other would do.
+    Themselves,
+    /// Every other choice of nodes to keep, so that keeping one of these has been considered.
+    AllEnds,
+}
+
 /// The launches with every type struck off that may cost too much, in the place of these nodes.
 pub(crate) fn cheaper(
     launches: Vec<Launch>,
     sources: &[&Candidate],
+    against: Against,
     prices: &Prices<'_>,
     spot_to_spot: bool,
 ) -> Result<Vec<Launch>, Why> {
@@ -41,7 +51,10 @@ pub(crate) fn cheaper(
             .all(|source| source.node.capacity_type() == Some(CapacityType::Spot)),
         spot_to_spot,
         alone: sources.len() == 1 && launches.len() == 1,
-        shared: shared_types(sources, prices),
+        shared: match against {
+            Against::Themselves => shared_types(sources, prices),
+            Against::AllEnds => Vec::new(),
+        },
         price,
     };
     let caps = caps(&launches, &terms).ok_or_else(|| not_cheaper(None))?;
@@ -122,7 +135,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Two machines are not exchanged for one of them: giving up the other would do.
+    /// See [`Against::Themselves`].
     fn below_shared(&self, launch: &Launch, cap: f64) -> f64 {
         let listed: BTreeSet<&str> = launch.instance_types.iter().map(InstanceTypeName::as_str).collect();
         let shared = self.shared.iter().filter(|(name, _)| listed.contains(name));

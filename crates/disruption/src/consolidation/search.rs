@@ -12,7 +12,11 @@ use std::{
 use model::{NodeKey, PoolName, budget::DisruptionReason};
 use scheduler::{Answer, Launch, Placement, Plan, Search as Effort, WhatIf};
 
-use super::replacement;
+use super::{
+    goal::Rank,
+    replacement::{self, Against},
+    worth::MOVING,
+};
 use crate::{
     Candidate, Command, Ledger, Method,
     balanced::{self, Score, Total},
@@ -20,7 +24,7 @@ use crate::{
     stay::Why,
 };
 
-const REASON: DisruptionReason = DisruptionReason::Underutilized;
+pub(super) const REASON: DisruptionReason = DisruptionReason::Underutilized;
 
 /// What could be done about some nodes.
 #[derive(Clone, Debug)]
@@ -68,11 +72,15 @@ pub(crate) struct Search<'a, 'w> {
     pub(super) cluster: &'w mut WhatIf<'a>,
     /// Nodes that consolidation may look at, in the order of their names.
     pub(super) candidates: &'w [Candidate],
+    /// The same in the order in which they are worth keeping.
+    pub(super) ranks: Vec<Rank>,
+    /// What the pods of each are worth per hour.
+    worth: Vec<f64>,
     pub(super) ledger: &'w mut Ledger,
     totals: BTreeMap<PoolName, Total>,
     pub(super) taken: BTreeSet<usize>,
     /// Nodes that pods are moved to.
-    receiving: BTreeSet<NodeKey>,
+    pub(super) receiving: BTreeSet<NodeKey>,
     /// How many commands have been taken.
     version: usize,
     pub commands: Vec<Command>,
@@ -86,13 +94,20 @@ impl<'a, 'w> Search<'a, 'w> {
         scene: Scene<'a>,
         cluster: &'w mut WhatIf<'a>,
         candidates: &'w [Candidate],
+        ranks: Vec<Rank>,
         ledger: &'w mut Ledger,
         receiving: BTreeSet<NodeKey>,
     ) -> Self {
+        let mut worth = vec![0.0; candidates.len()];
+        for rank in &ranks {
+            worth[rank.index] = rank.pods;
+        }
         Self {
             scene,
             cluster,
             candidates,
+            ranks,
+            worth,
             ledger,
             totals: balanced::totals(scene),
             taken: BTreeSet::new(),
@@ -105,18 +120,21 @@ impl<'a, 'w> Search<'a, 'w> {
     }
 
     pub fn run(&mut self) {
-        self.one_by_one();
+        let proposals = (0..self.candidates.len()).map(|index| self.consider(index)).collect();
+        self.aim();
+        self.one_by_one(proposals);
         self.together();
     }
 
-    fn one_by_one(&mut self) {
-        let mut proposals: Vec<Option<Proposal>> = vec![None; self.candidates.len()];
+    /// Takes the best of these proposals, and then the best of what they have become, until nothing is left.
+    fn one_by_one(&mut self, mut proposals: Vec<Option<Proposal>>) {
         let mut turns = BinaryHeap::new();
-        for (index, slot) in proposals.iter_mut().enumerate() {
-            if let Some(proposal) = self.consider(index) {
-                turns.push(self.turn(index, &proposal));
-                *slot = Some(proposal);
-            }
+        for (index, proposal) in proposals.iter().enumerate() {
+            turns.extend(proposal.as_ref().map(|proposal| Turn {
+                worth: proposal.worth(),
+                candidate: Reverse(index),
+                version: 0,
+            }));
         }
         while let Some(turn) = turns.pop() {
             let index = turn.candidate.0;
@@ -197,11 +215,12 @@ impl<'a, 'w> Search<'a, 'w> {
                 price,
                 replacement: Some(replacement),
             }),
-            Answer::Plan(plan) => self.judge(&candidates, plan),
+            Answer::Plan(plan) => self.judge(indices, plan, Against::Themselves),
         }
     }
 
-    fn judge(&mut self, candidates: &[&Candidate], plan: Plan) -> Result<Proposal, Why> {
+    pub(super) fn judge(&mut self, indices: &[usize], plan: Plan, against: Against) -> Result<Proposal, Why> {
+        let candidates: Vec<&Candidate> = indices.iter().map(|index| &self.candidates[*index]).collect();
         if let Some(why) = lands_on_starting(self.scene, &plan) {
             return Err(why);
         }
@@ -210,11 +229,15 @@ impl<'a, 'w> Search<'a, 'w> {
             Vec::new()
         } else {
             let spot_to_spot = self.scene.settings.spot_to_spot;
-            replacement::cheaper(plan.launches, candidates, self.scene.prices, spot_to_spot)?
+            replacement::cheaper(plan.launches, &candidates, against, self.scene.prices, spot_to_spot)?
         };
         let cost: f64 = launches.iter().map(|launch| launch.choice.price).sum();
         let saving = price - cost;
-        let scores = balanced::scores(candidates, saving, &self.totals);
+        let least = MOVING * indices.iter().map(|index| self.worth[*index]).sum::<f64>();
+        if !launches.is_empty() && saving < least {
+            return Err(Why::SmallSaving { saving, least });
+        }
+        let scores = balanced::scores(&candidates, saving, &self.totals);
         if let Some(short) = scores.iter().find(|score| !score.is_approved()).cloned() {
             self.scores.extend(scores);
             return Err(Why::Score {
@@ -236,12 +259,19 @@ impl<'a, 'w> Search<'a, 'w> {
         let candidates: Vec<&Candidate> = indices.iter().map(|index| &self.candidates[*index]).collect();
         let nodes: Vec<NodeKey> = candidates.iter().map(|candidate| candidate.key().clone()).collect();
         let (_, filled) = self.cluster.keep(&nodes, effort(&candidates));
+        self.receiving.extend(filled);
+        self.note(indices, proposal);
+    }
+
+    /// Makes a proposal a command.
+    pub(super) fn note(&mut self, indices: &[usize], proposal: Proposal) {
+        let candidates: Vec<&Candidate> = indices.iter().map(|index| &self.candidates[*index]).collect();
+        let nodes: Vec<NodeKey> = candidates.iter().map(|candidate| candidate.key().clone()).collect();
         self.ledger
             .take_all(candidates.iter().map(|candidate| &candidate.pool.name), REASON);
         for node in &nodes {
             self.stays.remove(node);
         }
-        self.receiving.extend(filled);
         self.taken.extend(indices);
         self.version += 1;
         self.scores.extend(proposal.scores);
@@ -258,7 +288,7 @@ impl<'a, 'w> Search<'a, 'w> {
 
 /// A single node is exchanged for something cheaper or not at all; for several nodes it takes a look at the best packing
 /// to know what they would cost anew.
-fn effort(candidates: &[&Candidate]) -> Effort {
+fn effort(candidates: &[&Candidate]) -> Effort<'static> {
     match candidates {
         [only] => Effort::Below(only.price),
         _ => Effort::Packed,

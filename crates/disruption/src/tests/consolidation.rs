@@ -319,8 +319,8 @@ fn two_nodes_are_not_exchanged_for_one_of_the_same_type() {
          pod one cpu=500m on=a
          pod two cpu=500m on=b",
         &expect![[r#"
-            consolidate a b<-one saves 0.20
-            b stays: pods of other nodes are moving to it
+            consolidate b a<-two saves 0.20
+            a stays: pods of other nodes are moving to it
         "#]],
     );
 }

@@ -4,6 +4,7 @@ mod candidates;
 mod consolidation;
 mod drifts;
 mod empties;
+mod goal;
 mod money;
 mod replacements;
 mod surroundings;

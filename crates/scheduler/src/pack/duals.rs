@@ -7,27 +7,27 @@
 /// The worth of a unit of each resource. `columns` are pairs of a price and the amounts that it buys.
 ///
 /// The simplex method with an explicit basis: there are only a handful of resources. It starts from a column per resource
-/// that nobody would pay for and ends when no type sells anything below its worth.
-pub(super) fn worth(demand: &[f64], columns: &[(f64, Vec<f64>)]) -> Vec<f64> {
+/// that nobody would pay for and ends when no type sells anything below its worth. What nobody sells is worth nothing.
+pub fn unit_worth(demand: &[f64], columns: &[(f64, Vec<f64>)]) -> Vec<f64> {
     let size = demand.len();
-    let wanted: Vec<usize> = (0..size).filter(|dim| demand[*dim] > 0.0).collect();
-    let scaled =
-        |column: &(f64, Vec<f64>)| -> Vec<f64> { wanted.iter().map(|dim| column.1[*dim] / demand[*dim]).collect() };
-    let columns: Vec<(f64, Vec<f64>)> = columns
-        .iter()
-        .filter(|(price, _)| price.is_finite() && *price > 0.0)
-        .map(|column| (column.0, scaled(column)))
-        .collect();
-    let Some(dearest) = columns.iter().map(|(price, _)| *price).max_by(f64::total_cmp) else {
-        return vec![0.0; size];
+    let sold = || columns.iter().filter(|(price, _)| price.is_finite() && *price > 0.0);
+    let cheapest = |dim: usize| {
+        let sellers = sold().filter(|(_, amounts)| amounts[dim] > 0.0);
+        let each = sellers.map(|(price, amounts)| price / amounts[dim]);
+        each.min_by(f64::total_cmp)
     };
-    let largest = columns
-        .iter()
-        .flat_map(|(_, amounts)| amounts)
-        .copied()
-        .fold(0.0, f64::max);
-    let prohibitive = dearest * 1e6 * (1.0 + 1.0 / largest.max(1e-12));
-    let mut basis = Basis::new(wanted.len(), prohibitive);
+    // What is asked for and sold, with the price at which nobody would buy it by itself.
+    let wanted: Vec<(usize, f64)> = (0..size)
+        .filter(|dim| demand[*dim] > 0.0)
+        .filter_map(|dim| Some((dim, PROHIBITIVE * cheapest(dim)? * demand[dim])))
+        .collect();
+    let columns: Vec<(f64, Vec<f64>)> = sold()
+        .map(|(price, amounts)| {
+            let scaled = wanted.iter().map(|(dim, _)| amounts[*dim] / demand[*dim]);
+            (*price, scaled.collect())
+        })
+        .collect();
+    let mut basis = Basis::new(wanted.iter().map(|(_, price)| *price).collect());
     for _ in 0..MOST_PIVOTS {
         let worth = basis.worth();
         let surplus = |(price, amounts): &(f64, Vec<f64>)| {
@@ -49,12 +49,15 @@ pub(super) fn worth(demand: &[f64], columns: &[(f64, Vec<f64>)]) -> Vec<f64> {
         }
     }
     let mut result = vec![0.0; size];
-    for (dim, worth) in wanted.iter().zip(basis.worth()) {
+    for ((dim, _), worth) in wanted.iter().zip(basis.worth()) {
         result[*dim] = worth.max(0.0) / demand[*dim];
     }
     result
 }
 
+/// How much more than its cheapest seller asks nobody pays for a resource. No worth is ever above the cheapest seller's
+/// price, so a little is enough, and large numbers would drown the small differences that the search goes by.
+const PROHIBITIVE: f64 = 4.0;
 const MOST_PIVOTS: usize = 500;
 const TOLERANCE: f64 = 1e-7;
 
@@ -72,11 +75,12 @@ struct Basis {
 }
 
 impl Basis {
-    fn new(size: usize, prohibitive: f64) -> Self {
+    fn new(prices: Vec<f64>) -> Self {
+        let size = prices.len();
         let unit = |row: usize| (0..size).map(|column| if row == column { 1.0 } else { 0.0 }).collect();
         Self {
             inverse: (0..size).map(unit).collect(),
-            prices: vec![prohibitive; size],
+            prices,
             bought: vec![1.0; size],
         }
     }
@@ -118,11 +122,11 @@ impl Basis {
 
 #[cfg(test)]
 mod tests {
-    use super::worth;
+    use super::unit_worth;
 
     #[track_caller]
     fn check(demand: &[f64], columns: &[(f64, Vec<f64>)], expected: &[f64]) {
-        let found = worth(demand, columns);
+        let found = unit_worth(demand, columns);
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-6, "{found} instead of {expected}");
         }
@@ -144,6 +148,24 @@ mod tests {
     fn nothing_is_worth_anything_where_nothing_is_sold() {
         check(&[1.0], &[], &[0.0]);
         check(&[1.0], &[(f64::INFINITY, vec![1.0])], &[0.0]);
+    }
+
+    /// Shapes of upstream's KWOK provider, whose prices are a sum over processors and memory, and a pod far smaller than any.
+    #[test]
+    fn a_small_demand_is_worth_its_share_of_the_cheapest_type() {
+        let kinds = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0].into_iter();
+        let shapes = kinds.flat_map(|cpu| [2.0, 4.0, 8.0].map(|ratio| (cpu, cpu * ratio)));
+        let columns: Vec<(f64, Vec<f64>)> = shapes
+            .map(|(cpu, memory)| (0.025 * cpu + 0.001 * memory, vec![cpu - 0.1, (memory - 0.01) * 1e9]))
+            .collect();
+        let found = unit_worth(&[0.1, 64e6], &columns);
+        let largest = (0.025 * 256.0 + 0.001 * 512.0) / 255.9;
+        assert!((found[0] - largest).abs() < 1e-9 && found[1] == 0.0, "{found:?}");
+    }
+
+    #[test]
+    fn what_nobody_sells_is_worth_nothing() {
+        check(&[1.0, 1.0], &[(1.0, vec![2.0, 0.0])], &[0.5, 0.0]);
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Packer {
             (view.prices[row], room)
         };
         let columns: Vec<(f64, Vec<f64>)> = view.rows.iter().map(column).collect();
-        let worth = duals::worth(&demand, &columns);
+        let worth = duals::unit_worth(&demand, &columns);
         let least_price = demand.iter().zip(&worth).map(|(amount, worth)| amount * worth).sum();
         let items = items.0;
         let values = worth::alone(greedy, template, &items)?;

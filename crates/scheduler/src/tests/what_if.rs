@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use expect_test::{Expect, expect};
-use model::{NodeKey, Snapshot};
+use model::{NodeKey, PodKey, Snapshot};
 use proptest::prelude::*;
 
 use super::{expect_clean, properties};
-use crate::{Answer, Moves, Options, Search, WhatIf, situation};
+use crate::{Answer, Moves, Options, Placement, Search, WhatIf, situation};
 
 fn moves(snapshot: &Snapshot, options: Options) -> Moves {
     let settled: BTreeSet<_> = snapshot
@@ -44,7 +44,7 @@ fn shown(answer: &Answer) -> String {
 }
 
 #[track_caller]
-fn check(situation: &str, questions: &[(&str, Search)], expected: &Expect) {
+fn check(situation: &str, questions: &[(&str, Search<'_>)], expected: &Expect) {
     let (snapshot, _) = situation::parse(situation);
     let moves = moves(&snapshot, Options::default());
     let mut cluster = WhatIf::new(&snapshot, &moves);
@@ -137,6 +137,62 @@ fn rules_between_pods_count_without_those_that_leave() {
 }
 
 #[test]
+fn machines_are_filled_evenly_where_first_fit_would_run_out_of_one_resource() {
+    let cluster = "
+        type large cpu=8 memory=32Gi zones=a sell=on-demand price=0.8
+        pool general
+        node n1 cpu=4 memory=16Gi pool=general type=large zone=a
+        node n2 cpu=4 memory=16Gi pool=general type=large zone=a
+        node n3 cpu=8 memory=32Gi pool=general type=large zone=a
+        pod busy-1 cpu=3 memory=2Gi on=n3
+        pod busy-2 cpu=3 memory=2Gi on=n3
+        pod roomy-1 cpu=1 memory=14Gi on=n3
+        pod roomy-2 cpu=1 memory=14Gi on=n3";
+    check(
+        cluster,
+        &[("n3", Search::Filled)],
+        &expect![[r#"
+            without n3:
+            place n1  <- roomy-1 busy-1
+            place n2  <- roomy-2 busy-2
+        "#]],
+    );
+}
+
+#[test]
+fn an_earlier_answer_is_repeated_as_far_as_it_holds() {
+    let (snapshot, _) = situation::parse(CLUSTER);
+    let moves = moves(&snapshot, Options::default());
+    let mut cluster = WhatIf::new(&snapshot, &moves);
+    let at = |node: &str, pod: &str| Placement {
+        node: keys(&snapshot, node).remove(0),
+        pods: vec![PodKey::new("default", pod)],
+    };
+    // First fit would take the first node.
+    let placements = [at("n3", "one"), at("n3", "big")];
+    let answer = cluster.ask(&keys(&snapshot, "n1"), Search::Again(&placements));
+    assert_eq!(shown(&answer), "place n3  <- one\n");
+    // Beside the large pod there is no room for the other one.
+    let answer = cluster.ask(&keys(&snapshot, "n1 n2"), Search::Again(&placements));
+    assert_eq!(
+        shown(&answer),
+        "launch general#1  small/a/on-demand  <- one\nplace n3  <- big\n"
+    );
+}
+
+#[test]
+fn closed_machines_take_nothing_until_they_are_opened_again() {
+    let (snapshot, _) = situation::parse(CLUSTER);
+    let moves = moves(&snapshot, Options::default());
+    let mut cluster = WhatIf::new(&snapshot, &moves);
+    cluster.close(&keys(&snapshot, "n2"));
+    let without = keys(&snapshot, "n1");
+    assert_eq!(shown(&cluster.ask(&without, Search::Packed)), "place n3  <- one\n");
+    cluster.reopen(&keys(&snapshot, "n2"));
+    assert_eq!(shown(&cluster.ask(&without, Search::Packed)), "place n2  <- one\n");
+}
+
+#[test]
 fn what_is_kept_is_where_later_questions_start() {
     let (snapshot, _) = situation::parse(CLUSTER);
     let moves = moves(&snapshot, Options::default());
@@ -168,12 +224,17 @@ proptest! {
             .collect();
         let mut sets: Vec<Vec<NodeKey>> = live.iter().map(|key| vec![key.clone()]).collect();
         sets.push(live.iter().take(2).cloned().collect());
-        let first: Vec<Answer> = sets.iter().map(|set| cluster.ask(set, Search::Packed)).collect();
-        let again: Vec<Answer> = sets.iter().map(|set| cluster.ask(set, Search::Packed)).collect();
-        prop_assert_eq!(&first, &again);
-        for (set, answer) in sets.iter().zip(&first) {
-            if let Answer::Plan(plan) = answer {
-                expect_clean(&snapshot.without(set), plan);
+        for search in [Search::Packed, Search::Filled] {
+            let first: Vec<Answer> = sets.iter().map(|set| cluster.ask(set, search)).collect();
+            let again: Vec<Answer> = sets.iter().map(|set| cluster.ask(set, search)).collect();
+            prop_assert_eq!(&first, &again);
+            for (set, answer) in sets.iter().zip(&first) {
+                if let Answer::Plan(plan) = answer {
+                    expect_clean(&snapshot.without(set), plan);
+                    if let Answer::Plan(repeated) = cluster.ask(set, Search::Again(&plan.placements)) {
+                        expect_clean(&snapshot.without(set), &repeated);
+                    }
+                }
             }
         }
     }

@@ -1,0 +1,155 @@
+//! Machine by machine: each takes the pods that make the most of what is left of it.
+//!
+//! First fit looks at one pod at a time, so that machines run out of processors while they have memory to spare, or the
+//! other way round. Here each machine in turn chooses among all the pods that wait. Pods of about the same size and
+//! proportions are one choice, so that a choice costs the same however many deployments there are.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::ResourceName;
+
+use super::Greedy;
+use crate::{amounts, bits::Bits};
+
+/// How many classes of one choice are tried on a machine before the choice is given up there.
+const LOOK: usize = 8;
+
+/// How much an uneven rest counts beside a large one.
+const EVENNESS: f64 = 0.5;
+
+/// Size and proportions of pods, in half powers of two.
+type Proportions = (i32, i32);
+
+/// Classes of pods that are about alike in what they ask for.
+type Choices = BTreeMap<Proportions, VecDeque<usize>>;
+
+impl Greedy<'_> {
+    /// Fills the machines that are there, in their order, with these pods; of equal ones the first come first. Answers with
+    /// the pods that are left.
+    pub fn fill(&mut self, waiting: &[usize]) -> Vec<usize> {
+        let Some(priced) = self.priced() else {
+            return waiting.to_vec();
+        };
+        let mut members: BTreeMap<usize, VecDeque<usize>> = BTreeMap::new();
+        for member in waiting {
+            let class = self.problem.members[*member].class;
+            members.entry(class).or_default().push_back(*member);
+        }
+        let all: [f64; 2] = priced.map(|dim| {
+            let open = self.problem.machines.all.iter().filter(|machine| machine.open);
+            let free = open.map(|machine| machine.free[dim].max(0));
+            free.sum::<i64>().max(1) as f64
+        });
+        let mut choices = Choices::new();
+        // A class without a variant can be placed nowhere.
+        let placeable = |class: &&usize| !self.problem.classes.all[**class].variants.is_empty();
+        for class in members.keys().filter(placeable) {
+            let needs = &self.needs_of(*class).amounts;
+            let proportions = proportions(priced.map(|dim| needs[dim]), all);
+            choices.entry(proportions).or_default().push_back(*class);
+        }
+        for index in 0..self.problem.machines.all.len() {
+            if self.problem.machines.all[index].open && !self.gone.contains(index) {
+                self.fill_one(index, priced, &mut choices, &mut members);
+            }
+        }
+        let mut left: Vec<usize> = members.into_values().flatten().collect();
+        left.sort_unstable();
+        left
+    }
+
+    /// The resources that machines are priced by, where anybody asks for them.
+    fn priced(&self) -> Option<[usize; 2]> {
+        let names = self.problem.dims.names();
+        let dim = |wanted: &ResourceName| names.iter().position(|name| name == wanted);
+        Some([dim(&ResourceName::CPU)?, dim(&ResourceName::MEMORY)?])
+    }
+
+    /// What pods of a class need while all of their preferences are kept.
+    fn needs_of(&self, class: usize) -> &crate::class::Needs {
+        let core = self.problem.classes.all[class].variants[0].core;
+        &self.problem.classes.cores[core].needs
+    }
+
+    fn fill_one(
+        &mut self,
+        index: usize,
+        priced: [usize; 2],
+        choices: &mut Choices,
+        members: &mut BTreeMap<usize, VecDeque<usize>>,
+    ) {
+        let allocatable = self
+            .problem
+            .dims
+            .supply(&self.problem.machines.all[index].state.allocatable());
+        let whole = priced.map(|dim| allocatable[dim].max(1) as f64);
+        let mut refused: Vec<usize> = Vec::new();
+        loop {
+            let mut best: Option<(f64, Proportions, usize)> = None;
+            for (proportions, classes) in choices.iter() {
+                let free = &self.problem.machines.all[index].free;
+                let worth_a_look = classes.iter().filter(|class| !refused.contains(class)).take(LOOK);
+                let fitting = worth_a_look
+                    .copied()
+                    .find(|class| amounts::fits(&self.needs_of(*class).amounts, free));
+                let Some(class) = fitting else { continue };
+                let needs = &self.needs_of(class).amounts;
+                let rest: [f64; 2] =
+                    std::array::from_fn(|at| (free[priced[at]] - needs[priced[at]]) as f64 / whole[at]);
+                let waste = EVENNESS * (rest[0] - rest[1]).abs() + rest[0].max(rest[1]);
+                if best.is_none_or(|(least, ..)| waste < least) {
+                    best = Some((waste, *proportions, class));
+                }
+            }
+            let Some((_, proportions, class)) = best else { return };
+            let waiting = members.get_mut(&class).expect("a choice has pods");
+            if !self.put_on(waiting[0], 0, index) {
+                refused.push(class);
+                continue;
+            }
+            waiting.pop_front();
+            if waiting.is_empty() {
+                members.remove(&class);
+                let classes = choices.get_mut(&proportions).expect("it was chosen");
+                classes.retain(|other| *other != class);
+                if classes.is_empty() {
+                    choices.remove(&proportions);
+                }
+            }
+        }
+    }
+
+    /// Puts a pod onto one machine, if every rule allows it there.
+    pub fn put_on(&mut self, member: usize, variant: usize, index: usize) -> bool {
+        let Some((core, answer)) = self.neighbours(member, variant) else {
+            return false;
+        };
+        let suiting = match self.problem.classes.cores[core].machines.take() {
+            Some(known) => known,
+            None => self.suiting_machines(core),
+        };
+        let suits = suiting.contains(index);
+        self.problem.classes.cores[core].machines = Some(suiting);
+        if !suits {
+            return false;
+        }
+        let mut only = Bits::default();
+        only.insert(index);
+        let Some((_, devices)) = self.first_machine(core, member, &answer, &mut only) else {
+            return false;
+        };
+        self.put(index, member, variant, devices);
+        self.placed += 1;
+        true
+    }
+}
+
+fn proportions(needs: [i64; 2], all: [f64; 2]) -> Proportions {
+    // A pod that asks for nothing of one resource is as good as one that asks for next to nothing.
+    let shares: [f64; 2] = std::array::from_fn(|at| (needs[at] as f64 / all[at]).max(1e-9));
+    let half_powers = |number: f64| (2.0 * number.log2()).round() as i32;
+    (
+        half_powers(shares[0].max(shares[1])),
+        half_powers(shares[0] / shares[1]),
+    )
+}
