@@ -23,6 +23,9 @@ use crate::{controller::Provided, exit::Failure};
 
 /// Where a pod finds the certificate of its API server.
 const POD_CERTIFICATE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+/// How long the first launch may be held up for prices of the day. Types and zones are chosen by price, so that a start
+/// without them chooses badly; but an endpoint that hangs must not keep the controllers from starting.
+const PRICES_AWAITED: Duration = Duration::from_secs(60);
 /// How long to wait before an earlier process's launch templates are asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(60);
 
@@ -54,7 +57,18 @@ pub async fn start(options: Box<Options>, settings: &Settings, client: &Client) 
         reserved_capacity: settings.feature_gates.reserved_capacity,
         strict_min_values: settings.min_values_policy == MinValuesPolicy::Strict,
     }));
-    let types = services.catalog.refresh_types().await;
+    let (types, prices) = tokio::join!(
+        services.catalog.refresh_types(),
+        tokio::time::timeout(PRICES_AWAITED, services.catalog.refresh_prices())
+    );
+    match prices {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            let error = anyhow::Error::from(error);
+            warn!(error = format!("{error:#}"), "prices are the compiled-in ones for now");
+        }
+        Err(_) => warn!("prices take long to be told; they are the compiled-in ones for now"),
+    }
     types
         .context("EC2 does not list its instance types")
         .map_err(Failure::Unreachable)?;

@@ -1,6 +1,9 @@
 //! Work that has no keys: done once the index is synced, and again after a while.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use controllers::{
@@ -25,13 +28,19 @@ pub trait Chore: Send + Sync + 'static {
 pub struct Regularly<C> {
     aws: AwsCtx,
     chore: C,
+    /// Whoever subscribes to a synced index may hear of it twice; a chore that starts over is done twice.
+    has_begun: AtomicBool,
 }
 
 impl<C: Chore> Regularly<C> {
     pub fn new(aws: &AwsCtx, chore: C) -> Self {
         let ctx = aws.ctx.of(C::NAME);
         let aws = AwsCtx { ctx, ..aws.clone() };
-        Self { aws, chore }
+        Self {
+            aws,
+            chore,
+            has_begun: AtomicBool::new(false),
+        }
     }
 }
 
@@ -43,7 +52,7 @@ impl<C: Chore> Reconcile for Regularly<C> {
     const CONCURRENCY: usize = 1;
 
     fn keys(&self, event: &Event, _: &View, add: &mut dyn FnMut(())) {
-        if matches!(event, Event::Synced) {
+        if matches!(event, Event::Synced) && !self.has_begun.swap(true, Ordering::Relaxed) {
             add(());
         }
     }

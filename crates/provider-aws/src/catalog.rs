@@ -10,7 +10,7 @@ use std::{
 
 use api::aws::EC2NodeClass;
 use clock::Clock;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{InstanceType, Quantity};
 use parking_lot::{Mutex, RwLock};
 
@@ -45,6 +45,7 @@ struct Types {
     sold_in: BTreeMap<String, Vec<String>>,
     zones: BTreeSet<String>,
     version: u64,
+    as_of: Option<Timestamp>,
 }
 
 /// The shapes of a class, and what they were made from.
@@ -97,6 +98,7 @@ impl RegionCatalog {
     /// Asks EC2 for all types and where they are sold.
     pub async fn refresh_types(&self) -> Result<(), AwsError> {
         let ec2 = &self.aws.ec2;
+        let as_of = Some(self.clock.now());
         let (mut infos, offerings) = futures::try_join!(ec2.instance_types(), ec2.type_offerings())?;
         infos.sort_by(|a, b| a.name.cmp(&b.name));
         let mut sold_in: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -116,17 +118,21 @@ impl RegionCatalog {
             sold_in,
             zones: offerings.into_iter().map(|offering| offering.zone).collect(),
             version,
+            as_of,
         });
         Ok(())
+    }
+
+    /// When EC2 last told its types.
+    pub fn types_as_of(&self) -> Option<Timestamp> {
+        self.types.read().as_of
     }
 
     /// Asks for prices. What cannot be had stays as it was; the first error is returned.
     pub async fn refresh_prices(&self) -> Result<(), RefreshError> {
         let now = self.clock.now();
-        // The price list cannot be reached from isolated networks and does not cover GovCloud.
-        let is_listed = !self.options.isolated_vpc && !self.region.starts_with("us-gov");
         let on_demand = async {
-            if is_listed {
+            if self.has_price_list() {
                 let prices = refresh_on_demand(&*self.aws.prices, &self.region).await?;
                 self.prices.write().update_on_demand(prices, now);
             }
@@ -139,6 +145,20 @@ impl RegionCatalog {
         };
         let (on_demand, spot) = futures::join!(on_demand, spot);
         on_demand.and(spot)
+    }
+
+    /// The price list cannot be reached from isolated networks and does not cover GovCloud.
+    fn has_price_list(&self) -> bool {
+        !self.options.isolated_vpc && !self.region.starts_with("us-gov")
+    }
+
+    /// When AWS last told all prices that it can tell here.
+    pub fn prices_as_of(&self) -> Option<Timestamp> {
+        let prices = self.prices.read();
+        match self.has_price_list() {
+            true => prices.on_demand_as_of.min(prices.spot_as_of),
+            false => prices.spot_as_of,
+        }
     }
 
     /// Changes what counts as short.

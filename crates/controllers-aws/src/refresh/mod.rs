@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use controllers::error::StepError;
+use jiff::Timestamp;
 use provider_aws::startup;
 use tracing::{error, info};
 
@@ -17,6 +18,13 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Types come a few times a year; prices follow the market, and what is short is learnt from launches.
 const HALF_A_DAY: Duration = Duration::from_secs(12 * 60 * 60);
 
+/// What is left of half a day since the last answer. The program has asked before the first of its controllers runs.
+fn left(aws: &AwsCtx, as_of: Option<Timestamp>) -> Option<Duration> {
+    let age = aws.ctx.clock.now().duration_since(as_of?);
+    let left = HALF_A_DAY.checked_sub(age.unsigned_abs())?;
+    (!left.is_zero()).then_some(left)
+}
+
 /// Types, and where they are sold.
 pub struct InstanceTypes;
 
@@ -25,6 +33,9 @@ impl Chore for InstanceTypes {
     const NAME: &'static str = "providers.instancetype";
 
     async fn run(&self, aws: &AwsCtx) -> Result<Duration, StepError> {
+        if let Some(left) = left(aws, aws.services.catalog.types_as_of()) {
+            return Ok(left);
+        }
         let done = aws.services.catalog.refresh_types().await;
         done.map_err(|error| failed("list instance types", error))?;
         Ok(HALF_A_DAY)
@@ -39,6 +50,9 @@ impl Chore for Pricing {
     const NAME: &'static str = "providers.pricing";
 
     async fn run(&self, aws: &AwsCtx) -> Result<Duration, StepError> {
+        if let Some(left) = left(aws, aws.services.catalog.prices_as_of()) {
+            return Ok(left);
+        }
         let done = aws.services.catalog.refresh_prices().await;
         done.map_err(|error| failed("tell prices", error))?;
         Ok(HALF_A_DAY)

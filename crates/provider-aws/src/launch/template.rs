@@ -7,7 +7,7 @@ mod volume;
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
-    aws::{Ami, EC2NodeClass},
+    aws::{Ami, AmiFamily, EC2NodeClass},
     hash::fnv1,
     labels::aws,
 };
@@ -252,7 +252,11 @@ fn name(bootstrap: &crate::user_data::Bootstrap, data: &TemplateData, order: Ord
         interface.groups.sort();
     }
     data.volumes.sort();
-    let contents = format!("{bootstrap:?} {data:?} {:?}", order.tags);
+    let contents = match bootstrap.family {
+        // The user's own text is all that such an instance is told, so that types of any density share a template.
+        AmiFamily::Custom => format!("{:?} {data:?} {:?}", bootstrap.custom, order.tags),
+        _ => format!("{bootstrap:?} {data:?} {:?}", order.tags),
+    };
     format!("karpenter.k8s.aws/{}", fnv1(contents.as_bytes()))
 }
 

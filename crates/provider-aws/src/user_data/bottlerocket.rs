@@ -61,6 +61,8 @@ const KUBERNETES_KEYS: &[&str] = &[
 ];
 
 const COMMAND_KEYS: &[&str] = &["commands", "mode", "essential"];
+const CREDENTIAL_KEYS: &[&str] = &["enabled", "cache-duration", "image-patterns", "environment"];
+const TOPOLOGY_KEYS: &[&str] = &["prefer-closest-numa-nodes", "max-allowable-numa-nodes"];
 
 /// The first release whose `ephemeral-storage bind` knows what to bind.
 const BINDS_BY_ITSELF: [u64; 3] = [1, 46, 0];
@@ -82,6 +84,8 @@ pub(super) fn text(bootstrap: &Bootstrap) -> Result<String, UserDataError> {
 fn key_order(path: &[&str]) -> Option<&'static [&'static str]> {
     match path {
         ["settings", "kubernetes"] => Some(KUBERNETES_KEYS),
+        ["settings", "kubernetes", "credential-providers", _] => Some(CREDENTIAL_KEYS),
+        ["settings", "kubernetes", "topology-manager-policy-options"] => Some(TOPOLOGY_KEYS),
         ["settings", "bootstrap-commands", _] => Some(COMMAND_KEYS),
         _ => None,
     }

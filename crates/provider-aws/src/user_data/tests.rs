@@ -391,3 +391,31 @@ fn custom_images_get_the_users_text_untouched() {
     assert_eq!(custom.text().unwrap(), "anything\r\nat all");
     assert_eq!(custom.encoded().unwrap(), STANDARD.encode("anything\r\nat all"));
 }
+
+#[test]
+fn nested_bottlerocket_settings_have_their_own_order() {
+    let mut nested = bootstrap(AmiFamily::Bottlerocket);
+    nested.custom = Some(
+        r#"
+        [settings.kubernetes.credential-providers.ecr-credential-provider]
+        image-patterns = ["public.ecr.aws"]
+        cache-duration = "30m"
+        enabled = true
+
+        [settings.kubernetes.topology-manager-policy-options]
+        max-allowable-numa-nodes = 8
+        prefer-closest-numa-nodes = true
+        "#
+        .to_owned(),
+    );
+    let text = nested.text().unwrap();
+    let keys = [
+        "enabled",
+        "cache-duration",
+        "image-patterns",
+        "prefer-closest",
+        "max-allowable",
+    ];
+    let places = keys.map(|key| text.find(key).unwrap());
+    assert!(places.is_sorted(), "{text}");
+}

@@ -64,12 +64,13 @@ impl DisruptionMarks {
         let (None, Some(instance)) = (&found, &facts.provider_id) else {
             return Ok(found);
         };
-        let class = view.class(&claim.spec.node_class_ref).map(|class| class.generation);
+        let class = view.class(&claim.spec.node_class_ref);
+        let class = class.and_then(|class| class.object.resource_version());
         let remembered = self
             .known
             .lock()
             .get(&facts.name)
-            .and_then(|known| known.at(now, class));
+            .and_then(|known| known.at(now, class.as_deref()));
         let answer = match remembered {
             Some(answer) => answer,
             None => {
