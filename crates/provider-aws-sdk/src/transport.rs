@@ -7,7 +7,7 @@ use aws_smithy_http_client::{
     proxy::ProxyConfig,
     tls::{Provider, rustls_provider::CryptoMode},
 };
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_runtime_api::client::{http::SharedHttpClient, runtime_components::RuntimeComponents};
 use aws_smithy_types::timeout::TimeoutConfig;
 
 /// An HTTP client on the TLS library that the rest of the program uses. Proxies are taken from the environment.

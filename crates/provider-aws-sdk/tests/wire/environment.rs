@@ -6,7 +6,7 @@ use provider_aws::ports::PriceQuery;
 use provider_aws_sdk::{ConnectError, Connection};
 use tokio::process::Command;
 
-use crate::script::Script;
+use crate::script::{Script, Seen};
 
 /// Set in the process that this test starts: what it is to do there.
 const PART: &str = "PROVIDER_AWS_SDK_TEST_PART";
@@ -47,7 +47,7 @@ async fn the_environment_says_where_to_call() {
         .await
         .expect("the test program runs");
     assert!(status.success());
-    let scopes = |script: &Script| script.seen().iter().map(|seen| seen.scope()).collect::<Vec<_>>();
+    let scopes = |script: &Script| script.seen().iter().map(Seen::scope).collect::<Vec<_>>();
     assert_eq!(
         scopes(&one),
         [
