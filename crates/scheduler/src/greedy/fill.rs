@@ -83,35 +83,40 @@ impl Greedy<'_> {
             .dims
             .supply(&self.problem.machines.all[index].state.allocatable());
         let whole = priced.map(|dim| allocatable[dim].max(1) as f64);
-        let mut refused: Vec<usize> = Vec::new();
+        // Classes that were refused here stand behind the others of their choice; this many of them.
+        let mut refused: BTreeMap<Proportions, usize> = BTreeMap::new();
         loop {
             let mut best: Option<(f64, Proportions, usize)> = None;
             for (proportions, classes) in choices.iter() {
                 let free = &self.problem.machines.all[index].free;
-                let worth_a_look = classes.iter().filter(|class| !refused.contains(class)).take(LOOK);
-                let fitting = worth_a_look
-                    .copied()
-                    .find(|class| amounts::fits(&self.needs_of(*class).amounts, free));
-                let Some(class) = fitting else { continue };
-                let needs = &self.needs_of(class).amounts;
+                let behind = refused.get(proportions).copied().unwrap_or(0);
+                let ahead = classes.iter().take(LOOK.min(classes.len()).saturating_sub(behind));
+                let fits = |class: &usize| amounts::fits(&self.needs_of(*class).amounts, free);
+                let Some((at, class)) = ahead.enumerate().find(|(_, class)| fits(class)) else {
+                    continue;
+                };
+                let needs = &self.needs_of(*class).amounts;
                 let rest: [f64; 2] =
                     std::array::from_fn(|at| (free[priced[at]] - needs[priced[at]]) as f64 / whole[at]);
                 let waste = EVENNESS * (rest[0] - rest[1]).abs() + rest[0].max(rest[1]);
                 if best.is_none_or(|(least, ..)| waste < least) {
-                    best = Some((waste, *proportions, class));
+                    best = Some((waste, *proportions, at));
                 }
             }
-            let Some((_, proportions, class)) = best else { return };
+            let Some((_, proportions, at)) = best else { return };
+            let classes = choices.get_mut(&proportions).expect("it was chosen");
+            let class = classes[at];
             let waiting = members.get_mut(&class).expect("a choice has pods");
             if !self.put_on(waiting[0], 0, index) {
-                refused.push(class);
+                classes.remove(at);
+                classes.push_back(class);
+                *refused.entry(proportions).or_default() += 1;
                 continue;
             }
             waiting.pop_front();
             if waiting.is_empty() {
                 members.remove(&class);
-                let classes = choices.get_mut(&proportions).expect("it was chosen");
-                classes.retain(|other| *other != class);
+                classes.remove(at);
                 if classes.is_empty() {
                     choices.remove(&proportions);
                 }
