@@ -77,6 +77,8 @@ pub struct Faults {
     pub unanswered: f64,
     /// Probability that a machine boots and never joins the cluster.
     pub never_joins: f64,
+    /// When there is a new image: machines that were launched before run one that is out of date from then on.
+    pub image_since: Option<Timestamp>,
     /// Interruption of spot machines; none without it.
     pub interruption: Option<Interruption>,
     pub shortages: Vec<Shortage>,

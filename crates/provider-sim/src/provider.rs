@@ -40,6 +40,9 @@ const SHORT_FOR: SignedDuration = SignedDuration::from_mins(3);
 /// How long a node may be unready before it is given up, as with upstream's KWOK provider.
 const UNREADY_FOR: SignedDuration = SignedDuration::from_mins(10);
 
+/// Why a machine with an old image has drifted.
+const IMAGE_DRIFT: &str = "ImageDrift";
+
 pub struct SimProvider {
     cloud: SimCloud,
     catalog: Arc<Catalog>,
@@ -269,8 +272,13 @@ impl CloudProvider for SimProvider {
         Ok(shapes.iter().map(now).collect())
     }
 
-    async fn drift(&self, _: &ProviderId, _: &NodeClassRef) -> Result<Option<String>, ProviderError> {
-        Ok(None)
+    async fn drift(&self, id: &ProviderId, _: &NodeClassRef) -> Result<Option<String>, ProviderError> {
+        self.cloud.answer().map_err(unanswered)?;
+        let (Some(since), Some(machine)) = (self.cloud.faults().image_since, self.cloud.machine(id)) else {
+            return Ok(None);
+        };
+        let outdated = machine.launched < since && since <= self.cloud.now();
+        Ok(outdated.then(|| IMAGE_DRIFT.to_owned()))
     }
 
     async fn notices(&self) -> Result<Vec<Notice>, ProviderError> {

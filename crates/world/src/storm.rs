@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clock::VirtualClock;
 use jiff::SignedDuration;
 use model::CapacityType;
 use provider_sim::{Faults as CloudFaults, Interruption, Latency, Shortage};
@@ -181,6 +182,7 @@ impl Storm {
         let chance = |percent: u64, word: &str, value: f64| if dice.percent(percent, &[word]) { value } else { 0.0 };
         let seconds = |least, most| Latency::between(SignedDuration::from_secs(least), SignedDuration::from_secs(most));
         let notice = SignedDuration::from_secs([10, 120][index(dice, 2, "notice")]);
+        let new_image = VirtualClock::EPOCH + SignedDuration::from_mins(3);
         let interruption = Interruption {
             mean_lifetime: SignedDuration::from_mins(4),
             notice,
@@ -192,6 +194,7 @@ impl Storm {
             lost_answer: chance(50, "lost-answer", 0.2),
             unanswered: chance(50, "unanswered", 0.1),
             never_joins: chance(30, "never-joins", 0.2),
+            image_since: dice.percent(25, &["new-image"]).then_some(new_image),
             interruption: dice.percent(40, &["interruption"]).then_some(interruption),
             shortages: dice
                 .percent(30, &["shortage"])

@@ -136,6 +136,27 @@ impl Fault for KubeletRecovers<'_> {
     }
 }
 
+/// There is a new image: all machines that run now are out of date.
+pub struct NewImage;
+
+impl Fault for NewImage {
+    fn strike(self, reach: &Reach<'_>) {
+        reach.history.note("cloud", "has a new image");
+        let now = reach.cloud.now();
+        reach.cloud.change_faults(|faults| faults.image_since = Some(now));
+    }
+}
+
+/// The new image is taken back: no machine is out of date.
+pub struct ImageWithdrawn;
+
+impl Fault for ImageWithdrawn {
+    fn strike(self, reach: &Reach<'_>) {
+        reach.history.note("cloud", "takes its new image back");
+        reach.cloud.change_faults(|faults| faults.image_since = None);
+    }
+}
+
 /// Machines take this long to go.
 pub struct SlowTermination(pub SignedDuration);
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 pub use expect::{Condition, Expectation, Pods, Record, nothing_runs, pods, settled, that};
 pub use faults::{
-    ApiServerTrouble, CloudIsSilent, ControllerCrash, Fault, InsufficientCapacity, KubeletHangs, KubeletRecovers,
-    KubeletsNeverRegister, LaunchesFail, MachineVanishes, Reach, SlowTermination, SpotInterruption,
+    ApiServerTrouble, CloudIsSilent, ControllerCrash, Fault, ImageWithdrawn, InsufficientCapacity, KubeletHangs,
+    KubeletRecovers, KubeletsNeverRegister, LaunchesFail, MachineVanishes, NewImage, Reach, SlowTermination,
+    SpotInterruption,
 };
 pub use objects::{Created, Deployed, Pool, daemon_set, deployment, job, pool, stateful_set};
 

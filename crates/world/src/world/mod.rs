@@ -14,7 +14,7 @@ mod controller;
 mod foundation;
 mod observer;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use ::api::v1::NodePool;
 use bytes::Bytes;
@@ -480,6 +480,17 @@ impl World {
 
     /// The messages of all events with this reason, in the order of their names.
     pub fn events(&self, reason: &str) -> Vec<String> {
+        let told = self.told(reason).into_iter();
+        told.filter_map(|event| event.message).collect()
+    }
+
+    /// The names of those whom events with this reason are about.
+    pub fn told_about(&self, reason: &str) -> BTreeSet<String> {
+        let told = self.told(reason).into_iter();
+        told.filter_map(|event| event.involved_object.name).collect()
+    }
+
+    fn told(&self, reason: &str) -> Vec<Event> {
         let api: Api<Event> = Api::all(self.client.clone());
         let events = self.runtime.block_on(api.list(&ListParams::default()));
         let events = events.unwrap_or_else(|error| panic!("events could not be listed: {error}"));
@@ -487,7 +498,7 @@ impl World {
             .items
             .into_iter()
             .filter(|event| event.reason.as_deref() == Some(reason));
-        told.filter_map(|event| event.message).collect()
+        told.collect()
     }
 
     pub fn now(&self) -> Timestamp {
