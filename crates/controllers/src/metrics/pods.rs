@@ -294,4 +294,27 @@ mod tests {
         metrics.saw(&key, Some(&running), at(6));
         assert!(shown(&metrics, 7).is_empty());
     }
+
+    /// LC-U23: the first moment counts, a bound pod is past deciding about, and a pod that comes again begins anew.
+    #[test]
+    fn a_pods_time_counts_from_its_first_plan() {
+        let metrics = PodMetrics::default();
+        let key = pending().key;
+        let planned = |secs: i64| {
+            let lines = shown(&metrics, secs).into_iter();
+            lines
+                .filter(|line| line.starts_with("provisioning_unstarted"))
+                .collect::<Vec<_>>()
+        };
+        metrics.saw(&key, Some(&pending()), at(0));
+        metrics.decided(&key, true, at(10));
+        metrics.decided(&key, true, at(20));
+        assert_eq!(planned(30), ["provisioning_unstarted 20"]);
+        metrics.saw(&key, Some(&bound()), at(40));
+        metrics.decided(&key, false, at(50));
+        assert_eq!(planned(60), ["provisioning_unstarted 50"]);
+        metrics.saw(&key, None, at(70));
+        metrics.saw(&key, Some(&pending()), at(80));
+        assert!(planned(90).is_empty());
+    }
 }

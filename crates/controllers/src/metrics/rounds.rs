@@ -175,3 +175,34 @@ impl Drop for UnderWay<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SC15.1.13: a round is seen with its pods while it is under way, and is timed when it is over.
+    #[test]
+    fn a_round_is_seen_while_it_is_under_way() {
+        let metrics = RoundMetrics::default();
+        let depth = |metrics: &RoundMetrics| {
+            let mut page = Page::default();
+            metrics.write(&mut page, Instant::now());
+            let text = page.into_text();
+            let line = text
+                .lines()
+                .find(|line| line.starts_with("karpenter_scheduler_queue_depth{"));
+            line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        };
+        assert_eq!(depth(&metrics), None);
+        let round = metrics.begin("provisioner", "1".to_owned(), 1000);
+        assert_eq!(depth(&metrics), Some(1000.0));
+        drop(round);
+        assert_eq!(depth(&metrics), Some(0.0));
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).expect("a string takes everything");
+        let timed = "karpenter_scheduler_scheduling_duration_seconds_count{controller=\"provisioner\"} 1";
+        assert!(text.contains(timed), "{text}");
+    }
+}

@@ -80,8 +80,10 @@ impl Provisioner {
         let Asked { round, ignored } = observe(&view.snapshot, &self.ctx);
         let rounds = &self.ctx.metrics.rounds;
         rounds.ignored(ignored.len());
+        let now = self.ctx.clock.now();
         for pod in &ignored {
             debug!(Pod = %pod, "ignoring pod");
+            self.ctx.metrics.pods.decided(pod, false, now);
         }
         let has_buffers = self.ctx.knobs.features.capacity_buffer;
         if round.pods.is_empty() {
@@ -105,7 +107,6 @@ impl Provisioner {
         rounds.zones(Self::NAME, &decision.zones);
         let audited = |refusal: &&Refusal| matches!(refusal, Refusal::Audited(_));
         rounds.dropped(Self::NAME, decision.refused.values().filter(audited).count());
-        let now = self.ctx.clock.now();
         for pod in round.pods.iter().filter(|pod| is_real(pod)) {
             self.ctx
                 .metrics
