@@ -2,19 +2,23 @@
 //!
 //! ```text
 //! type large    cpu=8 memory=32Gi price=0.8 zones=a,b sell=spot,on-demand  offer:spot/a=0.3 soldout=spot label:family=m
+//!               reserve:r1/a=2 gpus=2
 //! pool general  after=30s budgets=10%,Empty:1 policy=Balanced sell=spot,on-demand zones=a replicas=3 limit:nodes=5
 //!               min:family=2 (after=never, broken-budget, deleting, notready, nocatalog)
-//! node n1       pool=general type=large zone=a sell=on-demand drifted=7 event=20
+//! node n1       pool=general type=large zone=a sell=on-demand drifted=7 event=20 gpus=2
 //!               (settling, nominated, leaving, marked, terminating, down, protected, unprotected, young, unjoined, grace,
 //!               foreign, missing:zone, missing:sell, missing:type)
 //! pod  web      cpu=1 on=n1 count=3 started=60 keep=2m deletion-cost=5 priority=7 label:app=web select=zone:a
+//!               holds=n1/gpu-0 (or holds=fabric/gpu-0/4Gi wants=8Gi)
 //!               (protected, daemon, mirror, stateful, finished, ending, unready, worthless, pending, tolerant, owner=none,
-//!               apart: from its like on a node, spread: with its like over zones)
+//!               apart: from its like on a node, spread: with its like over zones, local: with a volume of its node)
+//! fabric f      memory=16Gi: a device gpu-0 that all nodes reach and that claims may share
 //! pdb  budget   covers=web allows=0 (lenient, never, in=other)
 //! ```
 //!
 //! Moments are seconds before now. A node without a type has a type of its own, with the node's price and no room.
 
+mod devices;
 mod objects;
 mod shapes;
 
@@ -92,6 +96,9 @@ pub(crate) fn parse(situation: &str) -> Snapshot {
         .map(Line::new)
         .collect();
     let mut snapshot = Snapshot::default();
+    let vocabulary = Arc::make_mut(&mut snapshot.vocabulary);
+    vocabulary.reservation_id = Some(shapes::RESERVATION.into());
+    vocabulary.well_known.insert(shapes::RESERVATION.into());
     let mut types: BTreeMap<String, Arc<InstanceType>> = BTreeMap::new();
     for line in &lines {
         match line.kind {
@@ -99,7 +106,7 @@ pub(crate) fn parse(situation: &str) -> Snapshot {
             "node" if !line.says("type") => {
                 types.insert(line.name.to_owned(), Arc::new(shapes::own_type(line)));
             }
-            "pool" | "node" | "pod" | "pdb" => {}
+            "pool" | "node" | "pod" | "pdb" | "fabric" => {}
             other => panic!("{other} is not part of a situation"),
         }
     }
@@ -112,12 +119,18 @@ pub(crate) fn parse(situation: &str) -> Snapshot {
                     snapshot.catalogs.insert(line.name.into(), catalog.into());
                 }
             }
-            "node" => snapshot.put_node(Arc::new(objects::node(line, &types))),
+            "node" => {
+                devices::of_node(line, &mut snapshot);
+                snapshot.put_node(Arc::new(objects::node(line, &types)));
+            }
             "pod" => {
-                for pod in objects::pods(line) {
+                for mut pod in objects::pods(line) {
+                    devices::hold(line, &mut pod, &mut snapshot);
+                    objects::fasten(line, &mut pod, &mut snapshot);
                     snapshot.put_pod(Arc::new(pod));
                 }
             }
+            "fabric" => devices::fabric(line, &mut snapshot),
             "pdb" => {
                 let budget = objects::disruption_budget(line);
                 snapshot.budgets.insert(budget.key.clone(), Arc::new(budget));

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::SignedDuration;
 use model::{
-    Claim, ClaimPhase, InstanceType, Labels, NodeFacts, NodeKey, Operator, Pod, PodKey, Requirement, StateNode,
-    Toleration,
-    pod::{DoNotDisrupt, LabelSelector, PodOwner, PodPhase, PodShape, PodTerm, TopologySpread},
+    Claim, ClaimPhase, InstanceType, Labels, NodeFacts, NodeKey, Operator, Pod, PodKey, Requirement, Snapshot,
+    StateNode, Toleration, Volume, VolumeClaim,
+    pod::{DoNotDisrupt, LabelSelector, PodOwner, PodPhase, PodShape, PodTerm, PodVolume, TopologySpread},
     samples,
     snapshot::DisruptionBudget,
     vocabulary,
@@ -184,6 +184,32 @@ fn pod(line: &Line<'_>, name: String) -> Pod {
             .map_or(0.0, |cost| cost.parse().expect("a number")),
         ..samples::pod(&name)
     }
+}
+
+/// `local`: a volume that lies on the pod's node.
+pub(super) fn fasten(line: &Line<'_>, pod: &mut Pod, snapshot: &mut Snapshot) {
+    let (true, Some(node)) = (line.says("local"), &pod.node) else {
+        return;
+    };
+    let volume = Volume {
+        name: line.name.into(),
+        deleting: false,
+        driver: None,
+        machine_bound: true,
+        node_terms: vec![vec![Requirement::one_of(vocabulary::HOSTNAME, [node.as_str()])]],
+    };
+    let claim = VolumeClaim {
+        key: PodKey::new("default", line.name),
+        volume: Some(line.name.into()),
+        storage_class: None,
+        bind_completed: true,
+        deleting: false,
+        lost: false,
+    };
+    snapshot.volumes.insert(volume.name.clone(), Arc::new(volume));
+    snapshot.volume_claims.insert(claim.key.clone(), Arc::new(claim));
+    let volumes = &mut Arc::make_mut(&mut pod.shape).volumes;
+    volumes.push(PodVolume::Claim(line.name.to_owned()));
 }
 
 fn selecting(app: &str) -> LabelSelector {

@@ -13,6 +13,9 @@ use super::Line;
 /// Spot costs this much of the on-demand price.
 const SPOT: f64 = 0.4;
 
+/// Tells reservations apart.
+pub(super) const RESERVATION: &str = "example.com/reservation";
+
 fn number(text: &str) -> f64 {
     text.parse().expect("a number")
 }
@@ -60,6 +63,14 @@ pub(super) fn instance_type(line: &Line<'_>) -> InstanceType {
             number(price),
         ));
     }
+    for (word, count) in line.map("reserve") {
+        let (id, zone) = word.split_once('/').expect("a reservation and a zone");
+        // What is paid for anyhow costs next to nothing.
+        let mut offering = samples::offering(CapacityType::Reserved, zone, price / 1e7);
+        offering.requirements.add(Requirement::one_of(RESERVATION, [id]));
+        offering.reservation_capacity = Some(count.parse().expect("a number"));
+        offerings.push(offering);
+    }
     let mut requirements: Requirements =
         std::iter::once(Requirement::one_of(vocabulary::INSTANCE_TYPE, [line.name])).collect();
     requirements.extend(
@@ -70,6 +81,7 @@ pub(super) fn instance_type(line: &Line<'_>) -> InstanceType {
     let mut capacity = line.resources();
     capacity.set("pods".into(), Quantity::from_int(110));
     InstanceType::new(line.name.into(), requirements, offerings, capacity, Overhead::default())
+        .with_dynamic_resources(super::devices::of_type(line))
 }
 
 /// A type that nothing but its node has, with its price and no room for anything.

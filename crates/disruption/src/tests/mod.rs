@@ -2,6 +2,7 @@
 
 mod candidates;
 mod consolidation;
+mod devices;
 mod drifts;
 mod empties;
 mod goal;

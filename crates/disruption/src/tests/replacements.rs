@@ -3,7 +3,7 @@
 use expect_test::expect;
 use scheduler::{Options, PreferencePolicy};
 
-use super::{check, check_with, consolidation::with_types};
+use super::{check, check_with, consolidation::with_types, pass_of, shown};
 use crate::Settings;
 
 /// DI-R1: the old type is not among the options.
@@ -221,4 +221,76 @@ fn ignored_preferences_do_not_matter() {
             consolidate a -> small/a/on-demand or 1 more saves 0.60
         "#]],
     );
+}
+
+/// DI-R17: what is paid for anyhow is used, and the reservation is named.
+#[test]
+fn a_reservation_replaces_what_is_paid_by_the_hour() {
+    for sold in ["on-demand", "spot"] {
+        let situation = format!(
+            "type large cpu=8 memory=32Gi price=0.8 sell=spot,on-demand reserve:r1/a=1
+             pool general
+             node a pool=general type=large sell={sold}
+             pod one cpu=1 on=a"
+        );
+        let pass = pass_of(&Settings::default(), &situation);
+        let launches: Vec<_> = pass
+            .commands
+            .iter()
+            .flat_map(|command| &command.replacements)
+            .map(|launch| {
+                let reservation = launch.requirements.get("example.com/reservation");
+                (launch.choice.to_string(), reservation.has("r1"))
+            })
+            .collect();
+        assert_eq!(
+            launches,
+            [("large/a/reserved".to_owned(), true)],
+            "{sold}: {}",
+            shown(&pass)
+        );
+    }
+    check(
+        "type small cpu=2 memory=8Gi price=0.2 reserve:r1/a=1
+         type large cpu=8 memory=32Gi price=0.8 reserve:r2/a=1
+         pool general
+         node a pool=general type=large sell=reserved label:example.com/reservation=r2
+         pod one cpu=1 on=a",
+        &expect![[r#"
+            consolidate a -> small/a/reserved saves 0.00
+        "#]],
+    );
+}
+
+/// DI-R20: a volume of the node that goes does not tie its pod to it.
+#[test]
+fn a_local_volume_does_not_keep_a_node() {
+    check(
+        &with_types(
+            "pool general sell=on-demand
+             node a pool=general type=large
+             pod one cpu=1 on=a stateful local",
+        ),
+        &expect![[r#"
+            consolidate a -> small/a/on-demand or 1 more saves 0.60
+        "#]],
+    );
+}
+
+/// DI-R22: room of a buffer beside pods does not keep a dear node.
+#[test]
+fn a_buffer_beside_pods_does_not_keep_a_dear_node() {
+    let mut snapshot = crate::situation::parse(&with_types(
+        "pool general sell=on-demand
+         node a pool=general type=large
+         pod one cpu=1 on=a",
+    ));
+    let room = [(model::NodeKey::Claim("a".into()), 1u32)].into_iter().collect();
+    snapshot.room = model::snapshot::Room::Held(room);
+    let taken = std::collections::BTreeSet::new();
+    let pass = crate::decide(&snapshot, &Settings::default(), &taken, crate::situation::now());
+    expect![[r#"
+        consolidate a -> small/a/on-demand or 1 more saves 0.60
+    "#]]
+    .assert_eq(&shown(&pass));
 }
