@@ -113,7 +113,7 @@ fn room_that_comes_at_once_stays() {
     assert_eq!(world.scene().node_claims.keys(), first);
 }
 
-/// LC-B15, LC-B11: a controller that has just started does not take the room for an empty node.
+/// LC-B15, LC-B11, SC15.22.3: a controller that has just started does not take the room for an empty node.
 #[test]
 fn room_survives_a_restart_of_the_controller() {
     let mut world = world(11).pool(pool("general"));

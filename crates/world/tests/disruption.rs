@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use api::{
+    conditions::{self, HasConditions},
+    v1::NodeClaim,
+};
 use k8s_openapi::api::core::v1::Node;
 use model::CapacityType;
-use serde_json::json;
+use serde_json::{Value, json};
 use world::{
     story::{
-        ControllerCrash, KubeletsNeverRegister, SpotInterruption, deployment, minutes, pods, pool, seconds, settled,
-        that,
+        ControllerCrash, ImageWithdrawn, KubeletsNeverRegister, NewImage, Pool, SpotInterruption, deployment, minutes,
+        pods, pool, seconds, settled, that,
     },
     world::World,
 };
@@ -397,4 +401,149 @@ fn a_claim_carries_both_marks_and_loses_them() {
     world.run_until(marks(true, false), minutes(5));
     world.patch_pool("general", labelled("one"));
     world.run_until(marks(false, false), minutes(5));
+}
+
+/// DI-H1: what the cloud says of a machine is a mark on its claim for as long as it says so.
+#[test]
+fn a_drift_that_the_cloud_reports_comes_and_goes() {
+    let mut world = World::seeded(41)
+        .pool(pool("general").consolidate_after("Never").budget("0"))
+        .workload(deployment("web").replicas(1).asks("1 cpu, 1Gi"));
+    world.run_until(pods("web").running(1), minutes(5));
+    let drifted = |reason: Option<&'static str>| {
+        that(&format!("the claim has drifted: {reason:?}"), move |moment| {
+            let claims = moment.scene.node_claims.all();
+            let found = |claim: &NodeClaim| {
+                let found = conditions::find(claim.conditions(), "Drifted");
+                found.map(|found| (found.status.clone(), found.reason.clone()))
+            };
+            let asked = reason.map(|reason| ("True".to_owned(), reason.to_owned()));
+            !claims.is_empty() && claims.iter().all(|claim| found(claim) == asked)
+        })
+    };
+    world.expect(drifted(None));
+    world.inject(NewImage);
+    world.run_until(drifted(Some("ImageDrift")), minutes(10));
+    world.inject(ImageWithdrawn);
+    world.run_until(drifted(None), minutes(10));
+}
+
+/// DI-H1: nodes with an old image are replaced, and those that come have the new one.
+#[test]
+fn a_new_image_reaches_every_node() {
+    let apart = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }]}});
+    let mut world = World::seeded(42)
+        .pool(pool("general").consolidate_after("Never").budget("1"))
+        .workload(deployment("web").replicas(3).asks("1 cpu, 1Gi").pod("affinity", apart));
+    world.run_until(pods("web").running(3), minutes(5));
+    let old = nodes(&world);
+    assert_eq!(old.len(), 3);
+    world.inject(NewImage);
+    world.run_for(minutes(10));
+    world.run_until(settled(), minutes(60));
+    assert!(nodes(&world).is_disjoint(&old));
+    world.expect(pods("web").running(3));
+}
+
+/// DI-H2, DI-H6: a claim of no pool and a claim of a class that is not ours carry no marks.
+#[test]
+fn claims_without_a_pool_of_ours_carry_no_marks() {
+    let claim = |name: &str, labels: Value, class: Value| {
+        json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": { "name": name, "labels": labels },
+            "spec": { "requirements": [], "nodeClassRef": class },
+        })
+    };
+    let kwok = json!({ "group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default" });
+    let rack = json!({ "group": "example.com", "kind": "Rack", "name": "default" });
+    let mut world = World::seeded(43);
+    world.create(claim("alone", json!({}), kwok));
+    world.create(claim("foreign", json!({}), rack));
+    world.run_for(minutes(2));
+    world.inject(NewImage);
+    world.run_for(minutes(10));
+    let claims = world.scene().node_claims.all();
+    assert_eq!(claims.len(), 2);
+    for claim in claims {
+        for mark in ["Drifted", "Consolidatable"] {
+            let found = conditions::find(claim.conditions(), mark);
+            assert!(found.is_none(), "{:?}: {found:?}", claim.metadata.name);
+        }
+    }
+}
+
+const LARGE: &str = "c-16x-amd64-linux";
+const SMALL: &str = "c-2x-amd64-linux";
+
+/// A pool that buys large nodes and leaves them alone.
+fn large_ones_only(name: &str, policy: &str) -> Pool {
+    pool(name)
+        .instance_types([LARGE])
+        .allow([CapacityType::OnDemand])
+        .consolidation_policy(policy)
+        .consolidate_after("Never")
+}
+
+/// It may buy small ones from now on, and exchange what it has.
+fn small_ones_too() -> Value {
+    json!({"spec": {
+        "template": {"spec": {"requirements": [
+            {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": [LARGE, SMALL]},
+            {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
+        ]}},
+        "disruption": {"consolidateAfter": "30s"},
+    }})
+}
+
+/// DI-A20: of the pools that weigh moves, those are told whose move is worth it.
+#[test]
+fn only_a_pool_whose_move_is_worth_it_is_told() {
+    let pools = [
+        ("loose", "Balanced"),
+        ("tight", "Balanced"),
+        ("plain", "WhenEmptyOrUnderutilized"),
+    ];
+    let mut world = World::seeded(44);
+    for (name, policy) in pools {
+        world.create(large_ones_only(name, policy));
+        let selector = json!({ "karpenter.sh/nodepool": name });
+        let pods = deployment(name).replicas(14).asks("1 cpu, 1Gi");
+        world.create(pods.pod("nodeSelector", selector));
+    }
+    for (name, _) in pools {
+        world.run_until(pods(name).running(14), minutes(5));
+    }
+    world.scale("Deployment", "loose", 1);
+    world.scale("Deployment", "plain", 1);
+    world.run_for(minutes(1));
+    for (name, _) in pools {
+        world.patch_pool(name, small_ones_too());
+    }
+    world.run_for(minutes(10));
+    world.run_until(settled(), minutes(10));
+    let told = world.told_about("ConsolidationApproved");
+    assert_eq!(told, BTreeSet::from(["loose".to_owned()]));
+}
+
+/// LC-U16: what was decided about a cluster is decided anew when a pool changes, and after a while by itself: here a pod's
+/// protection runs out, and nothing else happens.
+#[test]
+fn a_settled_cluster_is_looked_at_again() {
+    let kept = deployment("kept").replicas(1).asks("1 cpu, 1Gi");
+    let mut world = World::seeded(45)
+        .pool(large_ones_only("general", "WhenEmptyOrUnderutilized"))
+        .workload(kept.annotate("karpenter.sh/do-not-disrupt", "30m"));
+    world.run_until(pods("kept").running(1), minutes(5));
+    let before = nodes(&world);
+    world.patch_pool("general", small_ones_too());
+    world.run_for(minutes(20));
+    assert_eq!(nodes(&world), before, "the pod is protected");
+    world.run_for(minutes(15));
+    world.run_until(settled(), minutes(10));
+    assert!(nodes(&world).is_disjoint(&before), "the protection has run out");
+    world.expect(pods("kept").running(1));
 }

@@ -2,6 +2,7 @@
 //!
 //! | File | Question |
 //! | --- | --- |
+//! | `rounds` | when are pods looked at, and what is counted of it? |
 //! | `registration` | when does a node count as one of ours, and when does it take pods? |
 //! | `termination` | how does a node end, by whoever's hand? |
 //! | `repair` | which ill nodes are let go? |
@@ -15,6 +16,7 @@ mod bad_objects;
 mod crashes;
 mod registration;
 mod repair;
+mod rounds;
 mod termination;
 mod writes;
 
