@@ -13,6 +13,7 @@ mod instance_types;
 mod output;
 mod plan;
 mod playground;
+mod question;
 mod schedule;
 mod signals;
 
