@@ -1,9 +1,6 @@
 //! The engine as a program: behind a leader lease, with probes and metrics, until it is told to stop.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use controllers::{
@@ -21,7 +18,7 @@ use tracing::{error, info, warn};
 use crate::{
     endpoints::{self, Check, PortTaken, Render},
     engine::{Broken, Engine, Running},
-    lease::{self, Election, LeaseError},
+    lease::{Election, LeaseError, Standing},
     process, profiling,
     requests::Requests,
 };
@@ -83,7 +80,7 @@ struct Windows {
     index: RwLock<Option<Arc<Index>>>,
     exposition: RwLock<Option<Exposition>>,
     missing_kinds: RwLock<Option<String>>,
-    leads: AtomicBool,
+    standing: RwLock<Arc<Standing>>,
 }
 
 impl Operator {
@@ -136,12 +133,12 @@ impl Operator {
             self.identity.clone(),
             self.engine.clock.clone(),
         );
+        *windows.standing.write() = election.standing();
         tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(()),
             () = election.win() => {}
         }
-        windows.leads.store(true, Ordering::Relaxed);
         let outcome = tokio::select! {
             biased;
             outcome = self.work(windows, stop) => outcome,
@@ -183,8 +180,8 @@ impl Operator {
         let (requests, duties) = (self.requests.clone(), self.duties.clone());
         Arc::new(move || {
             let mut text = process::metrics();
-            let leads = windows.leads.load(Ordering::Relaxed);
-            text.push_str(&lease::metrics(&settings.leader_election_name, leads));
+            let standing = windows.standing.read().metrics(&settings.leader_election_name);
+            text.push_str(&standing);
             text.push_str(&metrics::text_format(&requests.encoded()));
             text.push_str(&metrics::text_format(&duties.metrics()));
             let exposition = windows.exposition.read();

@@ -3,8 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use clock::{Clock, VirtualClock};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+};
 use kube_mem::ApiServer;
 use operator::lease::{DURATION, Election, LeaseError};
+use serde_json::json;
 use tokio::time::{Instant, timeout};
 
 fn server() -> (ApiServer, Arc<dyn Clock>) {
@@ -50,4 +56,28 @@ async fn a_lease_of_the_dead_runs_out() {
     );
     let lost = timeout(Duration::from_secs(30), old.hold()).await.expect("it notices");
     assert!(matches!(lost, LeaseError::Taken { holder, .. } if holder == "new"));
+}
+
+/// A holder asks the API server once for each renewal, and reads the lease only when somebody else has written to it.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_is_one_request() {
+    let (server, clock) = server();
+    let mut holder = election(&server, &clock, "holder");
+    let standing = holder.standing();
+    let slow = move |count: u32| {
+        let line = format!("leader_election_slowpath_total{{name=\"n\"}} {count}\n");
+        standing.metrics("n").contains(&line)
+    };
+    holder.win().await;
+    timeout(DURATION, holder.hold()).await.expect_err("it holds");
+    assert!(slow(0));
+    let leases: Api<Lease> = Api::namespaced(server.client(), "kube-system");
+    let note = Patch::Merge(json!({ "metadata": { "labels": { "seen": "yes" } } }));
+    let params = PatchParams::default();
+    leases
+        .patch("karpenter-leader-election", &params, &note)
+        .await
+        .expect("it is there");
+    timeout(DURATION, holder.hold()).await.expect_err("it still holds");
+    assert!(slow(1));
 }

@@ -12,7 +12,13 @@
 
 mod decide;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use clock::Clock;
 use k8s_openapi::{
@@ -32,6 +38,8 @@ use decide::{Move, Sighting, decide};
 pub const DURATION: Duration = Duration::from_secs(15);
 /// A leader that could not renew for this long stops acting: well before a standby may take over.
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+/// How long one attempt to renew may take.
+const ATTEMPT: Duration = Duration::from_secs(5);
 /// How often the holder renews the lease.
 pub const RETRY: Duration = Duration::from_secs(2);
 /// How often a standby looks at the lease. One that was given back is found within this time, so that a rolling update
@@ -46,15 +54,24 @@ pub enum LeaseError {
     NotRenewed { name: String },
 }
 
-/// Whether this process leads, as scrapers are told.
-pub fn metrics(name: &str, leads: bool) -> String {
-    let leads = u8::from(leads);
-    format!(
-        "# HELP leader_election_master_status Whether this process leads\n# TYPE leader_election_master_status gauge\n\
-         leader_election_master_status{{name=\"{name}\"}} {leads}\n\
-         # HELP leader_election_slowpath_total Renewals that had to read the lease anew; ours always do\n\
-         # TYPE leader_election_slowpath_total counter\nleader_election_slowpath_total{{name=\"{name}\"}} 0\n"
-    )
+/// How this process stands in the election, as scrapers are told.
+#[derive(Debug, Default)]
+pub struct Standing {
+    leads: AtomicBool,
+    slow_renewals: AtomicU64,
+}
+
+impl Standing {
+    pub fn metrics(&self, name: &str) -> String {
+        let leads = u8::from(self.leads.load(Ordering::Relaxed));
+        let slow = self.slow_renewals.load(Ordering::Relaxed);
+        format!(
+            "# HELP leader_election_master_status Whether this process leads\n\
+             # TYPE leader_election_master_status gauge\nleader_election_master_status{{name=\"{name}\"}} {leads}\n\
+             # HELP leader_election_slowpath_total Renewals that had to read the lease anew\n\
+             # TYPE leader_election_slowpath_total counter\nleader_election_slowpath_total{{name=\"{name}\"}} {slow}\n"
+        )
+    }
 }
 
 /// This process's part in the election.
@@ -63,6 +80,7 @@ pub struct Election {
     name: String,
     identity: String,
     clock: Arc<dyn Clock>,
+    standing: Arc<Standing>,
     sighting: Option<Sighting>,
 }
 
@@ -74,8 +92,13 @@ impl Election {
             name: name.to_owned(),
             identity,
             clock,
+            standing: Arc::default(),
             sighting: None,
         }
+    }
+
+    pub fn standing(&self) -> Arc<Standing> {
+        self.standing.clone()
     }
 
     /// Waits until this process leads.
@@ -84,6 +107,7 @@ impl Election {
         while !self.try_once().await {
             tokio::time::sleep(LOOK_EVERY).await;
         }
+        self.standing.leads.store(true, Ordering::Relaxed);
         info!(lease = %self.name, identity = %self.identity, "successfully acquired lease");
     }
 
@@ -92,9 +116,9 @@ impl Election {
         let mut renewed = Instant::now();
         loop {
             tokio::time::sleep(RETRY).await;
-            // The request may hang longer than the deadline that it is to keep.
+            // A request may hang longer than the deadline that it is to keep, and the next one need not.
             let left = RENEW_DEADLINE.saturating_sub(renewed.elapsed());
-            if tokio::time::timeout(left, self.try_once()).await == Ok(true) {
+            if tokio::time::timeout(left.min(ATTEMPT), self.renew()).await == Ok(true) {
                 renewed = Instant::now();
                 continue;
             }
@@ -133,6 +157,29 @@ impl Election {
         }
     }
 
+    /// The holder writes over what it wrote last, and reads the lease only when that does not do. Says whether we lead
+    /// still.
+    async fn renew(&mut self) -> bool {
+        let held = self.sighting.as_ref().and_then(|sighting| sighting.lease.as_ref());
+        let lease = self.lease(held);
+        match self.leases.replace(&self.name, &PostParams::default(), &lease).await {
+            Ok(lease) => {
+                self.saw(Some(lease));
+                true
+            }
+            Err(error) => {
+                debug!(lease = %self.name, %error, "the lease has to be read before it is renewed");
+                self.standing.slow_renewals.fetch_add(1, Ordering::Relaxed);
+                self.try_once().await
+            }
+        }
+    }
+
+    fn saw(&mut self, lease: Option<Lease>) -> &Sighting {
+        let sighting = Sighting::of(lease, self.sighting.take(), Instant::now());
+        self.sighting.insert(sighting)
+    }
+
     /// One look at the lease, and one write where that is called for. Says whether we lead now.
     async fn try_once(&mut self) -> bool {
         let found = match self.leases.get_opt(&self.name).await {
@@ -142,19 +189,19 @@ impl Election {
                 return false;
             }
         };
-        self.sighting = Some(Sighting::of(found, self.sighting.take(), Instant::now()));
-        let sighting = self.sighting.as_ref().expect("it was just set");
-        let written = match decide(sighting, &self.identity, Instant::now()) {
+        let seen = found.clone();
+        let identity = self.identity.clone();
+        let written = match decide(self.saw(found), &identity, Instant::now()) {
             Move::Wait => return false,
             Move::Create => self.leases.create(&PostParams::default(), &self.lease(None)).await,
             Move::Take | Move::Renew => {
-                let lease = self.lease(sighting.lease.as_ref());
+                let lease = self.lease(seen.as_ref());
                 self.leases.replace(&self.name, &PostParams::default(), &lease).await
             }
         };
         match written {
             Ok(lease) => {
-                self.sighting = Some(Sighting::of(Some(lease), self.sighting.take(), Instant::now()));
+                self.saw(Some(lease));
                 true
             }
             Err(error) => {
