@@ -27,10 +27,15 @@ const SETTLE: Duration = Duration::from_secs(60);
 const AT_REST: Duration = Duration::from_secs(60);
 
 fn send(server: &ApiServer, method: Method, path: &str, body: &Value) {
+    let kind = if method == Method::PATCH {
+        "application/merge-patch+json"
+    } else {
+        "application/json"
+    };
     let request = Request::builder()
         .method(method)
         .uri(path)
-        .header("content-type", "application/merge-patch+json")
+        .header("content-type", kind)
         .body(Bytes::from(body.to_string()))
         .expect("a request");
     let answer = server.handle(request);
@@ -188,8 +193,7 @@ async fn main() {
             "controller",
             "--cloud-provider",
             "sim",
-            "--disable-leader-election",
-            "true",
+            "--disable-leader-election=true",
         ])
         .args([
             "--bind-address",
@@ -204,6 +208,8 @@ async fn main() {
         .spawn()
         .expect("the program can be started");
     sleep(SETTLE).await;
+    let ended = child.try_wait().expect("it is our child");
+    assert!(ended.is_none(), "the program has ended by itself");
     println!("{nodes} nodes, {pods} pods");
     println!("resident after reading: {} MB", memory(&child, "VmRSS:") / 1024);
     println!("resident at most:       {} MB", memory(&child, "VmHWM:") / 1024);
