@@ -46,7 +46,10 @@ pub fn owned_directories() -> Vec<PathBuf> {
 pub fn files() -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
     let mut add = |path: &str, contents: String| files.insert(Path::new(CHART).join(path), contents);
-    add("Chart.yaml", chart("karpenter-crd", "The custom resource definitions of Karpenter."));
+    add(
+        "Chart.yaml",
+        chart("karpenter-crd", "The custom resource definitions of Karpenter."),
+    );
     add("values.yaml", format!("{HEADER}{VALUES}"));
     add(".helmignore", format!("{HEADER}{HELM_IGNORE}"));
     add("templates/_helpers.tpl", HELPERS.to_owned());
