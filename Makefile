@@ -1,5 +1,5 @@
-# The commands of this project. `make run` needs nothing but Rust; `make test` also Go, kubectl, openssl and python3 with venv;
-# what else they use they build or install themselves, once, under the user's cache.
+# The commands of this project. `make run` needs nothing but Rust; `make test` also Go, kubectl, openssl, Terraform and python3
+# with venv; what else they use they build or install themselves, once, under the user's cache.
 
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 export CARGO_TARGET_DIR ?= $(CACHE)/karpenter-rust/target
@@ -17,7 +17,7 @@ SEEDS ?= 10000
 OUT ?= $(CACHE)/karpenter-rust/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-aws check e2e conformance bench bench-instructions storm build build-aws generate audit tools control-plane boto3 moto upstream-bench
+.PHONY: help run test test-aws check e2e conformance bench bench-instructions storm build build-aws generate manifests audit tools control-plane helm boto3 moto cfn-lint upstream-bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -27,7 +27,7 @@ run: ## Play the inflate story in the playground: embedded API server, simulated
 	@cargo build --quiet --package cli
 	@$(CARGO_TARGET_DIR)/debug/karpenter playground --scenario inflate
 
-test: tools control-plane boto3 check ## All checks and all tests, the real control plane included
+test: tools control-plane helm boto3 moto cfn-lint check ## All checks and all tests, the real control plane included
 	cargo test --quiet $(REST) --doc
 	$(NEXTEST) $(REST)
 	$(MAKE) test-aws
@@ -73,6 +73,9 @@ build-aws: ## Binary with the AWS provider, aws-fake beside it; the last line is
 generate: ## Rewrite what is generated from code: CRDs and reference pages
 	cargo xtask generate
 
+manifests: helm ## Render the chart to deploy/manifests/karpenter.yaml
+	deploy/manifests/render >deploy/manifests/karpenter.yaml
+
 audit: ## Licences, bans and sources of all dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked --quiet --root $(TOOLS) cargo-deny
 	cargo deny check licenses bans sources
@@ -84,11 +87,17 @@ tools:
 control-plane:
 	@$(CONTROL_PLANE)/build
 
+helm:
+	@tools/helm/build >/dev/null
+
 boto3:
 	@tools/aws-fake/boto3/check --install
 
 moto:
 	@tools/moto/serve --install
+
+cfn-lint:
+	@tools/cfn-lint/check --install
 
 upstream-bench:
 	$(if $(GO),cd tools/upstream-bench && go build -buildvcs=false -o $(UPSTREAM_BENCH) .)

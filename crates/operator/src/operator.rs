@@ -7,8 +7,7 @@ use controllers::{
     fleet::Fleet,
     metrics::{self, Exposition, Scene},
 };
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, Client};
+use kube::Client;
 use parking_lot::RwLock;
 use state::Index;
 use tokio::task::JoinSet;
@@ -24,7 +23,8 @@ use crate::{
 };
 
 /// Kinds that have to be served before anything can be done.
-const NEEDED: [&str; 2] = ["nodepools.karpenter.sh", "nodeclaims.karpenter.sh"];
+const NEEDED: [&str; 2] = ["nodepools", "nodeclaims"];
+const NEEDED_IN: &str = "karpenter.sh/v1";
 /// How often a missing kind is looked for again.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
@@ -201,9 +201,8 @@ impl Operator {
     }
 
     async fn until_kinds_are_served(&self, windows: &Windows) {
-        let crds: Api<CustomResourceDefinition> = Api::all(self.engine.client.clone());
         loop {
-            let missing = missing_kinds(&crds).await;
+            let missing = missing_kinds(&self.engine.client).await;
             let done = missing.is_none();
             if let Some(missing) = &missing {
                 warn!(%missing, "waiting for custom resources; hint: install the chart karpenter-crd, or karpenter crds | kubectl apply -f -");
@@ -217,15 +216,18 @@ impl Operator {
     }
 }
 
-async fn missing_kinds(crds: &Api<CustomResourceDefinition>) -> Option<String> {
-    for name in NEEDED {
-        match crds.get_opt(name).await {
-            Ok(Some(_)) => {}
-            Ok(None) => return Some(format!("{name} is not installed")),
-            Err(error) => return Some(format!("{name} cannot be looked up: {error}")),
-        }
-    }
-    None
+/// Asks what the API server serves rather than for the definitions: everybody may ask the first, few may read the second.
+async fn missing_kinds(client: &Client) -> Option<String> {
+    let served = match client.list_api_group_resources(NEEDED_IN).await {
+        Ok(list) => list.resources,
+        // A group of which nothing is served does not exist.
+        Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+        Err(error) => return Some(format!("{NEEDED_IN} cannot be looked up: {error}")),
+    };
+    let missing = NEEDED
+        .iter()
+        .find(|kind| !served.iter().any(|resource| resource.name == **kind));
+    missing.map(|kind| format!("{kind}.karpenter.sh is not installed"))
 }
 
 fn checks(windows: &Arc<Windows>) -> Vec<Check> {

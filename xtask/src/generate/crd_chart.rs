@@ -46,7 +46,10 @@ pub fn owned_directories() -> Vec<PathBuf> {
 pub fn files() -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
     let mut add = |path: &str, contents: String| files.insert(Path::new(CHART).join(path), contents);
-    add("Chart.yaml", chart());
+    add(
+        "Chart.yaml",
+        chart("karpenter-crd", "The custom resource definitions of Karpenter."),
+    );
     add("values.yaml", format!("{HEADER}{VALUES}"));
     add(".helmignore", format!("{HEADER}{HELM_IGNORE}"));
     add("templates/_helpers.tpl", HELPERS.to_owned());
@@ -60,16 +63,21 @@ pub fn files() -> Result<BTreeMap<PathBuf, String>> {
     for crd in crds::all(Variant::Kwok) {
         add(&format!("kwok/{}", file_name(&crd)), manifest(&crd)?);
     }
+    // The other chart is written by hand; only its version follows from the code.
+    files.insert(
+        Path::new("charts/karpenter/Chart.yaml").to_owned(),
+        chart("karpenter", "Karpenter, a node autoscaler for Kubernetes."),
+    );
     Ok(files)
 }
 
-fn chart() -> String {
+fn chart(name: &str, description: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(
         "{HEADER}\
          apiVersion: v2\n\
-         name: karpenter-crd\n\
-         description: The custom resource definitions of Karpenter.\n\
+         name: {name}\n\
+         description: {description}\n\
          type: application\n\
          version: {version}\n\
          appVersion: {version}\n\

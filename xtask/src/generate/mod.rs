@@ -1,5 +1,6 @@
 //! Files that are generated from code and committed, so that they can be read and reviewed.
 
+mod cloudformation;
 mod crd_chart;
 mod reference;
 
@@ -17,7 +18,7 @@ struct Output {
 
 /// Writes what differs and removes what is stale.
 pub fn write(root: &Path) -> Result<Vec<String>> {
-    let output = output()?;
+    let output = output(root)?;
     for (path, contents) in &output.files {
         let path = root.join(path);
         if std::fs::read_to_string(&path).is_ok_and(|existing| existing == *contents) {
@@ -35,7 +36,7 @@ pub fn write(root: &Path) -> Result<Vec<String>> {
 
 /// Names every file that [`write`] would change.
 pub fn check(root: &Path) -> Result<Vec<String>> {
-    let output = output()?;
+    let output = output(root)?;
     let changed = output.files.iter().filter(|(path, contents)| {
         !std::fs::read_to_string(root.join(path)).is_ok_and(|existing| existing == **contents)
     });
@@ -53,8 +54,9 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-fn output() -> Result<Output> {
+fn output(root: &Path) -> Result<Output> {
     let mut files = crd_chart::files()?;
+    files.extend(cloudformation::files(root)?);
     files.extend(reference::files()?);
     Ok(Output {
         files,

@@ -1,0 +1,99 @@
+{{/* From values to the environment that the program reads its settings from. */}}
+
+{{/*
+One setting as text: takes a dict of root and key. Every setting is a template, so `{{ .Release.Name }}` works in values.
+False and zero are values like any other; only what is null or empty is left to the program's own default.
+*/}}
+{{- define "karpenter.setting" -}}
+{{- $value := get .root.Values.settings .key -}}
+{{- if not (kindIs "invalid" $value) -}}
+{{- tpl (toString $value) .root -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A list of gates as the program reads it: takes the values and the names in their order, as a list of pairs. */}}
+{{- define "karpenter.gates" -}}
+{{- $gates := list -}}
+{{- range .names -}}
+{{- $state := get (default (dict) $.values) (untitle .) -}}
+{{- if ne (toString $state) "" -}}
+{{- $gates = append $gates (printf "%s=%v" . $state) -}}
+{{- end -}}
+{{- end -}}
+{{- join "," $gates -}}
+{{- end -}}
+
+{{- define "karpenter.environment" -}}
+- name: KUBERNETES_MIN_VERSION
+  value: "1.19.0-0"
+- name: KARPENTER_SERVICE
+  value: {{ include "karpenter.fullname" . }}
+{{- with .Values.logLevel }}
+- name: LOG_LEVEL
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.logOutputPaths }}
+- name: LOG_OUTPUT_PATHS
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- with .Values.logErrorOutputPaths }}
+- name: LOG_ERROR_OUTPUT_PATHS
+  value: {{ join "," . | quote }}
+{{- end }}
+- name: METRICS_PORT
+  value: {{ .Values.controller.metrics.port | quote }}
+- name: HEALTH_PROBE_PORT
+  value: {{ .Values.controller.healthProbe.port | quote }}
+- name: SYSTEM_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+- name: CPU_REQUESTS
+  valueFrom:
+    resourceFieldRef:
+      containerName: {{ include "karpenter.containerName" . }}
+      divisor: 1m
+      resource: requests.cpu
+- name: MEMORY_LIMIT
+  valueFrom:
+    resourceFieldRef:
+      containerName: {{ include "karpenter.containerName" . }}
+      divisor: "0"
+      resource: limits.memory
+- name: FEATURE_GATES
+  value: {{ include "karpenter.gates" (dict "values" .Values.settings.featureGates "names" (list
+    "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer")) | quote }}
+- name: AWS_FEATURE_GATES
+  value: {{ include "karpenter.gates" (dict "values" .Values.settings.awsFeatureGates "names" (list "NodeClassCEL")) | quote }}
+{{- range $pair := list
+  (list "BATCH_MAX_DURATION" "batchMaxDuration")
+  (list "BATCH_IDLE_DURATION" "batchIdleDuration")
+  (list "PREFERENCE_POLICY" "preferencePolicy")
+  (list "MIN_VALUES_POLICY" "minValuesPolicy")
+  (list "CLUSTER_CA_BUNDLE" "clusterCABundle")
+  (list "CLUSTER_NAME" "clusterName")
+  (list "CLUSTER_ENDPOINT" "clusterEndpoint")
+  (list "ISOLATED_VPC" "isolatedVPC")
+  (list "EKS_CONTROL_PLANE" "eksControlPlane")
+  (list "VM_MEMORY_OVERHEAD_PERCENT" "vmMemoryOverheadPercent")
+  (list "INTERRUPTION_QUEUE" "interruptionQueue")
+  (list "ENABLE_ZONAL_SHIFT" "enableZonalShift")
+  (list "RESERVED_ENIS" "reservedENIs")
+  (list "IGNORE_DRA_REQUESTS" "ignoreDRARequests")
+  (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" "disableClusterStateObservability")
+  (list "DISABLE_DRY_RUN" "disableDryRun")
+  (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
+  (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval") }}
+{{- with include "karpenter.setting" (dict "root" $ "key" (last $pair)) }}
+- name: {{ first $pair }}
+  value: {{ . | quote }}
+{{- else }}
+{{- if eq (last $pair) "clusterName" }}
+{{- fail "settings.clusterName is empty: it has to name the cluster that the nodes join" }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with .Values.controller.env }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

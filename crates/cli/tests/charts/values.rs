@@ -1,0 +1,219 @@
+//! Which values are taken, and what is said of those that are not.
+
+use crate::helm::{environment, template, try_template};
+
+#[track_caller]
+fn refusal(arguments: &[&str]) -> String {
+    let output = try_template(arguments);
+    assert!(!output.status.success(), "{arguments:?} is accepted");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_cluster_has_to_be_named() {
+    let said = refusal(&[]);
+    assert!(said.contains("settings.clusterName is empty"), "{said}");
+}
+
+#[test]
+fn values_of_earlier_charts_are_refused_with_their_new_place() {
+    let cases = [
+        ("clusterName=c", "clusterName is now settings.clusterName"),
+        (
+            "clusterEndpoint=https://e",
+            "clusterEndpoint is now settings.clusterEndpoint",
+        ),
+        (
+            "controller.clusterName=c",
+            "controller.clusterName is now settings.clusterName",
+        ),
+        (
+            "controller.clusterEndpoint=https://e",
+            "controller.clusterEndpoint is now settings.clusterEndpoint",
+        ),
+        ("controller.replicas=1", "controller.replicas is now replicas"),
+        (
+            "controller.nodeSelector.a=b",
+            "controller.nodeSelector is now nodeSelector",
+        ),
+        (
+            "controller.tolerations[0].operator=Exists",
+            "controller.tolerations is now tolerations",
+        ),
+        (
+            "controller.affinity.nodeAffinity.a=b",
+            "controller.affinity is now affinity",
+        ),
+        ("controller.logLevel=debug", "controller.logLevel is now logLevel"),
+        (
+            "controller.outputPaths[0]=stderr",
+            "controller.outputPaths is now logOutputPaths",
+        ),
+        (
+            "controller.errorOutputPaths[0]=stdout",
+            "controller.errorOutputPaths is now logErrorOutputPaths",
+        ),
+        (
+            "controller.batchMaxDuration=1s",
+            "controller.batchMaxDuration is now settings.batchMaxDuration",
+        ),
+        (
+            "controller.batchIdleDuration=2s",
+            "controller.batchIdleDuration is now settings.batchIdleDuration",
+        ),
+        (
+            "controller.image=x",
+            "controller.image is now controller.image.repository",
+        ),
+        (
+            "settings.aws.clusterName=c",
+            "settings.aws.clusterName is now settings.clusterName",
+        ),
+        (
+            "settings.aws.clusterEndpoint=https://e",
+            "settings.aws.clusterEndpoint is now settings.clusterEndpoint",
+        ),
+        (
+            "settings.aws.clusterCABundle=QQ",
+            "settings.aws.clusterCABundle is now settings.clusterCABundle",
+        ),
+        (
+            "settings.aws.isolatedVPC=true",
+            "settings.aws.isolatedVPC is now settings.isolatedVPC",
+        ),
+        (
+            "settings.aws.vmMemoryOverheadPercent=0.1",
+            "settings.aws.vmMemoryOverheadPercent is now settings.vmMemoryOverheadPercent",
+        ),
+        (
+            "settings.aws.interruptionQueueName=q",
+            "settings.aws.interruptionQueueName is now settings.interruptionQueue",
+        ),
+        (
+            "settings.aws.reservedENIs=1",
+            "settings.aws.reservedENIs is now settings.reservedENIs",
+        ),
+    ];
+    for (set, expected) in cases {
+        let said = refusal(&["--set", set]);
+        assert!(said.contains(expected), "{set}: {said}");
+    }
+}
+
+#[test]
+fn all_that_has_moved_is_named_at_once() {
+    let said = refusal(&["--set", "settings.aws.clusterName=c,settings.aws.isolatedVPC=true"]);
+    assert!(
+        said.contains("settings.aws.clusterName") && said.contains("settings.aws.isolatedVPC"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_nobody_loses_is_accepted() {
+    let cases = [
+        // The value stands in its new place, too, or is what holds anyway.
+        "settings.aws.clusterName=demo",
+        "settings.aws.isolatedVPC=false",
+        "settings.aws.vmMemoryOverheadPercent=0.075",
+        "controller.logLevel=info",
+        // Nothing stands in its place any more.
+        "webhook.enabled=true,webhook.port=8443",
+        "logConfig.enabled=true,logConfig.logLevel.global=info",
+        "settings.aws.defaultInstanceProfile=p,settings.aws.enablePodENI=true",
+        "settings.featureGates.drift=true",
+        // Values of whoever wraps this chart.
+        "global.region=eu-west-1,somethingElse=1",
+    ];
+    for set in cases {
+        template(&["--set", "settings.clusterName=demo", "--set", set]);
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_the_program_would() {
+    let cases = [
+        ("logLevel=trace", "/logLevel"),
+        ("replicas=-1", "/replicas"),
+        ("dnsPolicy=Sometimes", "/dnsPolicy"),
+        ("imagePullPolicy=Often", "/imagePullPolicy"),
+        ("tolerations=all", "/tolerations"),
+        ("serviceAccount.create=maybe", "/serviceAccount/create"),
+        ("controller.metrics.port=70000", "/controller/metrics/port"),
+        ("controller.image.digest=sha256:short", "/controller/image/digest"),
+        ("settings.batchMaxDuration=10", "/settings/batchMaxDuration"),
+        ("settings.amiRefreshInterval=soon", "/settings/amiRefreshInterval"),
+        ("settings.preferencePolicy=Perhaps", "/settings/preferencePolicy"),
+        ("settings.minValuesPolicy=Loose", "/settings/minValuesPolicy"),
+        ("settings.clusterEndpoint=api.example.com", "/settings/clusterEndpoint"),
+        ("settings.isolatedVPC=yes", "/settings/isolatedVPC"),
+        (
+            "settings.vmMemoryOverheadPercent=-0.1",
+            "/settings/vmMemoryOverheadPercent",
+        ),
+        ("settings.reservedENIs=some", "/settings/reservedENIs"),
+        (
+            "settings.featureGates.nodeRepair=on",
+            "/settings/featureGates/nodeRepair",
+        ),
+    ];
+    for (set, path) in cases {
+        let said = refusal(&["--set", "settings.clusterName=c", "--set", set]);
+        assert!(said.contains(&format!("'{path}'")), "{set}: {said}");
+    }
+}
+
+#[test]
+fn values_reach_the_program_as_they_were_meant() {
+    let cases = [
+        ("settings.ignoreDRARequests=false", "IGNORE_DRA_REQUESTS", Some("false")),
+        (
+            "settings.vmMemoryOverheadPercent=0",
+            "VM_MEMORY_OVERHEAD_PERCENT",
+            Some("0"),
+        ),
+        (
+            "settings.vmMemoryOverheadPercent=0.05",
+            "VM_MEMORY_OVERHEAD_PERCENT",
+            Some("0.05"),
+        ),
+        ("settings.reservedENIs=2", "RESERVED_ENIS", Some("2")),
+        ("settings.isolatedVPC=true", "ISOLATED_VPC", Some("true")),
+        ("settings.isolatedVPC=null", "ISOLATED_VPC", None),
+        ("settings.batchMaxDuration=1m30s", "BATCH_MAX_DURATION", Some("1m30s")),
+        (
+            "settings.clusterName=c-{{ .Release.Name }}",
+            "CLUSTER_NAME",
+            Some("c-karpenter"),
+        ),
+        (
+            "settings.interruptionQueue=q-{{ .Values.settings.clusterName }}",
+            "INTERRUPTION_QUEUE",
+            Some("q-demo"),
+        ),
+        ("settings.interruptionQueue=", "INTERRUPTION_QUEUE", None),
+        (
+            "settings.awsFeatureGates.nodeClassCEL=true",
+            "AWS_FEATURE_GATES",
+            Some("NodeClassCEL=true"),
+        ),
+        ("logLevel=", "LOG_LEVEL", None),
+        (
+            "logOutputPaths={stdout,/logs/a}",
+            "LOG_OUTPUT_PATHS",
+            Some("stdout,/logs/a"),
+        ),
+        (
+            "controller.env[0].name=ENABLE_PROFILING,controller.env[0].value=x",
+            "ENABLE_PROFILING",
+            Some("x"),
+        ),
+    ];
+    for (set, name, expected) in cases {
+        let rendered = template(&["--set", "settings.clusterName=demo", "--set", set]);
+        let variables = environment(&rendered);
+        let found = variables.iter().find(|(variable, _)| variable == name);
+        assert_eq!(found.and_then(|(_, value)| value.as_deref()), expected, "{set}");
+        assert_eq!(found.is_some(), expected.is_some(), "{set}");
+    }
+}

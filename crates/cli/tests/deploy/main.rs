@@ -1,0 +1,5 @@
+//! What a cluster on AWS needs around the charts: the files of `deploy/` under the tools that people use them with.
+
+mod account;
+mod files;
+mod terraform;
