@@ -47,7 +47,10 @@ fn what_does_not_fit_together_is_told() {
     for (text, complaint) in [
         ("cpus + 1", "\"cpus\" is not known; known are cores, share, name"),
         ("[1].map(n, m)", "known are n, cores, share, name"),
-        ("cores + 1.5", "no operator takes int on one side and double on the other"),
+        (
+            "cores + 1.5",
+            "no operator takes int on one side and double on the other",
+        ),
         ("share % 2.0", "double"),
         ("cores + name", "string"),
         ("cores == name", "no operator"),
