@@ -3,7 +3,7 @@
 //! The rules of the release, without those that would refuse an expression; settings that Karpenter does not understand
 //! are kept for the controller to judge (decision record 0006).
 
-use super::schema::{Fact, Schema, cel, maximum, minimum, open, pattern, without};
+use super::schema::{Fact, Schema, cel, description, maximum, minimum, open, pattern, without};
 
 const SIGNALS: &str = "'memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available'";
 
@@ -27,7 +27,11 @@ pub fn kubelet(schema: Schema) -> Schema {
                 "evictionSoftGracePeriod OwnerKey does not have a matching evictionSoft",
             ),
         ])
-        .at("spec.kubelet.maxPods", [without("pattern"), minimum(0)])
+        .at("spec.kubelet.maxPods", [
+            description("The largest number of pods on a node: a number, or an expression over the instance type."),
+            without("pattern"),
+            minimum(0),
+        ])
         .at("spec.kubelet.podsPerCore", [minimum(0)])
         .at("spec.kubelet.imageGCHighThresholdPercent", [minimum(0), maximum(100)])
         .at("spec.kubelet.imageGCLowThresholdPercent", [minimum(0), maximum(100)]);
