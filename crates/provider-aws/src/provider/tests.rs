@@ -1,4 +1,5 @@
 mod afterwards;
+mod expressions;
 mod own_prices;
 mod partitions;
 mod waves;
