@@ -56,6 +56,8 @@ pub async fn start(options: Box<Options>, settings: &Settings, client: &Client) 
         version: discovered.version,
         reserved_capacity: settings.feature_gates.reserved_capacity,
         strict_min_values: settings.min_values_policy == MinValuesPolicy::Strict,
+        node_overlay: settings.feature_gates.node_overlay,
+        offering_sources: Vec::new(),
     }));
     let (types, prices) = tokio::join!(
         services.catalog.refresh_types(),

@@ -55,7 +55,7 @@ pub fn join(fleet: &mut Fleet, services: &Arc<Services>, window: &Window, versio
     }
     fleet.add(Regularly::new(&aws, instance_status::InstanceStatus::default()));
     if !services.options.isolated_vpc {
-        fleet.add(Regularly::new(&aws, profiles::ProfileCollection));
+        fleet.add(Regularly::new(&aws, profiles::ProfileCollection::default()));
     }
     fleet.add(Regularly::new(&aws, refresh::InstanceTypes));
     fleet.add(Regularly::new(&aws, refresh::Pricing));

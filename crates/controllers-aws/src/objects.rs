@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{aws::EC2NodeClass, v1::NodeClaim};
+use api::{aws::EC2NodeClass, v1::NodeClaim, v1alpha1::NodeOverlay};
 use kube::ResourceExt;
 use model::{Labels, ProviderId};
 use parking_lot::RwLock;
@@ -40,6 +40,11 @@ impl Objects for Window {
                 .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
                 .collect(),
         )
+    }
+
+    fn overlays(&self) -> Vec<Arc<NodeOverlay>> {
+        let view = self.view();
+        view.iter().flat_map(|view| view.overlays.values()).cloned().collect()
     }
 }
 

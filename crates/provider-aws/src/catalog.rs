@@ -18,13 +18,15 @@ use crate::{
     cache::Cache,
     class_view::{self, ZoneInfo},
     error::AwsError,
-    instance_type::{Setting, Shape, Unreadable},
-    offering::{Buyer, Prices, RefreshError, Region, Shortages, refresh_on_demand, refresh_spot, with_offerings},
+    instance_type::{Formulas, Reserved, Setting, Shape, Unreadable, check_expressions},
+    offering::{
+        Buyer, OfferingSource, Prices, RefreshError, Region, Shortages, refresh_on_demand, refresh_spot, with_offerings,
+    },
     options::Options,
     ports::{Aws, InstanceTypeInfo, PlacementGroupInfo},
 };
 
-/// How long what a node reported counts for others of its type and images.
+/// How long what a node reported counts for others of its type and image.
 const MEMORY_SEEN_FOR: SignedDuration = SignedDuration::from_hours(60 * 24);
 
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +61,8 @@ pub struct Moment<'a> {
     pub placement_group: Option<&'a PlacementGroupInfo>,
     pub shifted_zones: &'a BTreeSet<String>,
     pub reservation_capacity: &'a dyn Fn(&str) -> u32,
+    /// For types that AWS names no price for.
+    pub own_prices: &'a BTreeMap<String, f64>,
 }
 
 /// Everything that is sold in the region.
@@ -68,10 +72,12 @@ pub struct RegionCatalog {
     region: String,
     options: Arc<Options>,
     reserved_capacity: bool,
+    formulas: Formulas,
+    sources: Vec<Arc<dyn OfferingSource>>,
     types: RwLock<Arc<Types>>,
     prices: RwLock<Prices>,
     shortages: Mutex<Shortages>,
-    /// Memory that nodes reported, by type and images.
+    /// Memory that nodes reported, by type and image.
     memory: Cache<(String, String), Quantity>,
     shapes: Mutex<BTreeMap<String, Resolved>>,
     /// A wave of launches asks the same question many times within a second.
@@ -83,8 +89,10 @@ impl RegionCatalog {
         Self {
             aws,
             region: region.to_owned(),
+            formulas: Formulas::new(clock.clone(), options.node_class_cel),
             options,
             reserved_capacity,
+            sources: Vec::new(),
             types: RwLock::default(),
             prices: RwLock::new(Prices::compiled_in(region)),
             shortages: Mutex::default(),
@@ -93,6 +101,12 @@ impl RegionCatalog {
             offered: Mutex::default(),
             clock,
         }
+    }
+
+    /// With others who sell, asked in this order.
+    #[must_use]
+    pub fn with_sources(self, sources: Vec<Arc<dyn OfferingSource>>) -> Self {
+        Self { sources, ..self }
     }
 
     /// Asks EC2 for all types and where they are sold.
@@ -128,23 +142,28 @@ impl RegionCatalog {
         self.types.read().as_of
     }
 
-    /// Asks for prices. What cannot be had stays as it was; the first error is returned.
+    /// Asks for all prices. What cannot be had stays as it was; the first error is returned.
     pub async fn refresh_prices(&self) -> Result<(), RefreshError> {
-        let now = self.clock.now();
-        let on_demand = async {
-            if self.has_price_list() {
-                let prices = refresh_on_demand(&*self.aws.prices, &self.region).await?;
-                self.prices.write().update_on_demand(prices, now);
-            }
-            Ok::<_, RefreshError>(())
-        };
-        let spot = async {
-            let prices = refresh_spot(&*self.aws.ec2, now).await?;
-            self.prices.write().update_spot(prices, now);
-            Ok::<_, RefreshError>(())
-        };
-        let (on_demand, spot) = futures::join!(on_demand, spot);
+        let (on_demand, spot) = futures::join!(self.refresh_on_demand_prices(), self.refresh_spot_prices());
         on_demand.and(spot)
+    }
+
+    /// Asks for on-demand prices, where there is a list of them.
+    pub async fn refresh_on_demand_prices(&self) -> Result<(), RefreshError> {
+        if self.has_price_list() {
+            let now = self.clock.now();
+            let prices = refresh_on_demand(&*self.aws.prices, &self.region).await?;
+            self.prices.write().update_on_demand(prices, now);
+        }
+        Ok(())
+    }
+
+    /// Asks what spot capacity costs now.
+    pub async fn refresh_spot_prices(&self) -> Result<(), RefreshError> {
+        let now = self.clock.now();
+        let prices = refresh_spot(&*self.aws.ec2, now).await?;
+        self.prices.write().update_spot(prices, now);
+        Ok(())
     }
 
     /// The price list cannot be reached from isolated networks and does not cover GovCloud.
@@ -152,13 +171,14 @@ impl RegionCatalog {
         !self.options.isolated_vpc && !self.region.starts_with("us-gov")
     }
 
-    /// When AWS last told all prices that it can tell here.
-    pub fn prices_as_of(&self) -> Option<Timestamp> {
-        let prices = self.prices.read();
-        match self.has_price_list() {
-            true => prices.on_demand_as_of.min(prices.spot_as_of),
-            false => prices.spot_as_of,
-        }
+    /// When AWS last told on-demand prices.
+    pub fn on_demand_prices_as_of(&self) -> Option<Timestamp> {
+        self.prices.read().on_demand_as_of
+    }
+
+    /// When AWS last told spot prices.
+    pub fn spot_prices_as_of(&self) -> Option<Timestamp> {
+        self.prices.read().spot_as_of
     }
 
     /// Changes what counts as short.
@@ -168,9 +188,9 @@ impl RegionCatalog {
         with(&mut shortages)
     }
 
-    /// A node of this type and these images has reported its memory. The least that any reported counts.
-    pub fn saw_memory(&self, class: &EC2NodeClass, instance_type: &str, memory: Quantity) {
-        let key = (instance_type.to_owned(), images(class));
+    /// A node of this type and image has reported its memory. The least that any reported counts.
+    pub fn saw_memory(&self, instance_type: &str, image: &str, memory: Quantity) {
+        let key = (instance_type.to_owned(), image.to_owned());
         let known = self.memory.get(&key);
         let least = known.map_or(memory, |known| known.min(memory));
         self.memory.put(key, least);
@@ -189,8 +209,10 @@ impl RegionCatalog {
             .iter()
             .map(|reservation| (moment.reservation_capacity)(&reservation.id))
             .collect();
-        let versions = (prices.version(), shortages.version());
-        let key = format!("{versions:?} {left:?} {:?} {made_from}", moment.shifted_zones);
+        let others: Vec<u64> = self.sources.iter().map(|source| source.version()).collect();
+        let versions = (prices.version(), shortages.version(), others);
+        let (shifted_zones, own_prices) = (moment.shifted_zones, moment.own_prices);
+        let key = format!("{versions:?} {left:?} {shifted_zones:?} {own_prices:?} {made_from}");
         let uid = class.metadata.uid.clone().unwrap_or_default();
         if let Some((known, offered)) = self.offered.lock().get(&uid)
             && *known == key
@@ -200,10 +222,12 @@ impl RegionCatalog {
         let region = Region {
             zones: &types.zones,
             prices: &prices,
+            own_prices,
             shortages: &shortages,
-            shifted_zones: moment.shifted_zones,
+            shifted_zones,
             reservation_capacity: moment.reservation_capacity,
             reserved_capacity: self.reserved_capacity,
+            sources: &self.sources,
         };
         let buyer = Buyer {
             class,
@@ -229,6 +253,35 @@ impl RegionCatalog {
         Ok(self.shapes(&types, &self.setting(class, &zones, group))?.1)
     }
 
+    /// What is set aside on each of these types; those that nothing is set aside on are not mentioned.
+    pub fn reserved(
+        &self,
+        class: &EC2NodeClass,
+        group: Option<&PlacementGroupInfo>,
+        types: &[InstanceType],
+    ) -> Result<BTreeMap<String, Reserved>, CatalogError> {
+        let shapes = self.shapes_of(class, group)?;
+        let reserved = |wanted: &InstanceType| {
+            let place = shapes.binary_search_by(|shape| shape.name.as_str().cmp(wanted.name.as_str()));
+            let shape = &shapes[place.ok()?];
+            (shape.reserved != Reserved::default()).then(|| (shape.name.clone(), shape.reserved.clone()))
+        };
+        Ok(types.iter().filter_map(reserved).collect())
+    }
+
+    /// The expressions of all classes.
+    pub fn formulas(&self) -> &Formulas {
+        &self.formulas
+    }
+
+    /// What the class's expressions do wrong on the first type that they do not fit, if there is one.
+    pub fn misfit(&self, class: &EC2NodeClass) -> Result<Option<Unreadable>, CatalogError> {
+        let types = self.known_types()?;
+        let setting = self.setting(class, &[], None);
+        let checked = types.infos.iter().map(|info| check_expressions(info, &setting));
+        Ok(checked.filter_map(Result::err).next())
+    }
+
     fn known_types(&self) -> Result<Arc<Types>, CatalogError> {
         let types = self.types.read().clone();
         if types.infos.is_empty() || types.zones.is_empty() {
@@ -246,6 +299,7 @@ impl RegionCatalog {
         Setting {
             region: &self.region,
             options: &self.options,
+            formulas: &self.formulas,
             class,
             zones,
             placement_group,
@@ -255,13 +309,12 @@ impl RegionCatalog {
     fn shapes(&self, types: &Types, setting: &Setting<'_>) -> Result<Resolved, CatalogError> {
         let class = setting.class;
         let uid = class.metadata.uid.clone().unwrap_or_default();
-        let images = images(class);
-        let memory: BTreeMap<String, Quantity> = self
+        let selected = |image: &str| class_view::amis(class).iter().any(|ami| ami.id == image);
+        let memory: BTreeMap<(String, String), Quantity> = self
             .memory
             .live()
             .into_iter()
-            .filter(|((_, seen), _)| *seen == images)
-            .map(|((name, _), memory)| (name, memory))
+            .filter(|((_, image), _)| selected(image))
             .collect();
         let status = class
             .status
@@ -275,9 +328,18 @@ impl RegionCatalog {
             return Ok((key, shapes.clone()));
         }
         let none = Vec::new();
-        let shape = |info: &InstanceTypeInfo| {
+        let reported: BTreeSet<&str> = memory.keys().map(|(name, _)| name.as_str()).collect();
+        let shape = |info: &InstanceTypeInfo| -> Result<Shape, Unreadable> {
             let sold_in = types.sold_in.get(&info.name).unwrap_or(&none);
-            Shape::of(info, sold_in, setting, memory.get(&info.name).copied())
+            let mut shape = Shape::of(info, sold_in, setting)?;
+            // Another image has another kernel, which keeps another share.
+            if reported.contains(info.name.as_str())
+                && let Some(image) = class_view::ami_for(class, &shape.requirements)
+                && let Some(seen) = memory.get(&(info.name.clone(), image.id.clone()))
+            {
+                shape.capacity.set(model::ResourceName::MEMORY, *seen);
+            }
+            Ok(shape)
         };
         let shapes: Result<Vec<Shape>, Unreadable> = types.infos.iter().map(shape).collect();
         let shapes = Arc::new(shapes.map_err(CatalogError::Unreadable)?);
@@ -298,13 +360,6 @@ fn zones_of(class: &EC2NodeClass) -> Result<Vec<ZoneInfo>, CatalogError> {
         true => Err(CatalogError::NoSubnets),
         false => Ok(zones),
     }
-}
-
-/// The images of a class, as one word.
-fn images(class: &EC2NodeClass) -> String {
-    let mut ids: Vec<&str> = class_view::amis(class).iter().map(|ami| ami.id.as_str()).collect();
-    ids.sort_unstable();
-    ids.join(" ")
 }
 
 #[cfg(test)]

@@ -45,6 +45,7 @@ pub fn restamp(class_version: Option<&str>, claim: Stamped<'_>) -> Restamp {
 #[cfg(test)]
 mod tests {
     use api::aws::AmiFamily;
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
     use super::*;
     use crate::testing::samples;
@@ -74,7 +75,7 @@ mod tests {
         assert!(changed(|spec| spec.user_data = Some("x".to_owned())));
         assert!(changed(|spec| {
             spec.kubelet = Some(api::aws::KubeletConfiguration {
-                max_pods: Some(12),
+                max_pods: Some(IntOrString::Int(12)),
                 ..api::aws::KubeletConfiguration::default()
             });
         }));

@@ -24,7 +24,7 @@ const SIZES: [f64; 16] = [
 /// Seconds that a window was open.
 const WAITS: [f64; 11] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+#[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct OfType {
     instance_type: String,
 }
@@ -78,7 +78,7 @@ pub struct AwsMetrics {
     unhealthy: Family<OfCategory, Counter>,
     user_data: Family<OfClass, Gauge>,
     /// Series that exist, so that those of types and zones that are gone can go.
-    offered: Mutex<BTreeSet<OfOffering>>,
+    offered: Mutex<(BTreeSet<OfType>, BTreeSet<OfOffering>)>,
     registry: Registry,
 }
 
@@ -210,6 +210,7 @@ impl AwsMetrics {
 
     /// What pools see of the region. An offering is available when any of them can buy it.
     pub fn offered<'a>(&self, catalogs: impl IntoIterator<Item = &'a [Arc<InstanceType>]>, reserved_zones: bool) {
+        let mut types: BTreeSet<OfType> = BTreeSet::new();
         let mut seen: BTreeMap<OfOffering, (bool, f64)> = BTreeMap::new();
         for shape in catalogs.into_iter().flatten() {
             let instance_type = shape.name.to_string();
@@ -222,6 +223,7 @@ impl AwsMetrics {
             self.memory
                 .get_or_create(&of_type)
                 .set(shape.capacity.get("memory").as_f64());
+            types.insert(of_type);
             for offering in &shape.offerings {
                 let key = |capacity_type: CapacityType| OfOffering {
                     instance_type: instance_type.clone(),
@@ -236,7 +238,11 @@ impl AwsMetrics {
             }
         }
         let mut offered = self.offered.lock();
-        for gone in offered.iter().filter(|known| !seen.contains_key(known)) {
+        for gone in offered.0.difference(&types) {
+            self.cores.remove(gone);
+            self.memory.remove(gone);
+        }
+        for gone in offered.1.iter().filter(|known| !seen.contains_key(known)) {
             self.available.remove(gone);
             self.price.remove(gone);
         }
@@ -246,7 +252,7 @@ impl AwsMetrics {
                 .set(if *is_available { 1.0 } else { 0.0 });
             self.price.get_or_create(key).set(*price);
         }
-        *offered = seen.into_keys().collect();
+        *offered = (types, seen.into_keys().collect());
     }
 }
 
@@ -304,9 +310,14 @@ mod tests {
         metrics.offered([&one[..1]], true);
         assert!(metrics.encoded().contains("capacity_type=\"reserved\""));
         metrics.offered([], true);
-        assert!(
-            !metrics.encoded().contains("offering_available{"),
-            "series of what is gone go too"
-        );
+        let text = metrics.encoded();
+        for family in [
+            "offering_available{",
+            "offering_price_estimate{",
+            "cpu_cores{",
+            "memory_bytes{",
+        ] {
+            assert!(!text.contains(family), "series of what is gone go too: {text}");
+        }
     }
 }

@@ -47,7 +47,7 @@ pub struct Flags {
     /// How long subnets that were found count as current. [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub subnet_refresh_interval: Option<String>,
-    /// Features as Name=true, separated by commas.
+    /// Features as Name=true, separated by commas. [default: NodeClassCEL=false]
     #[arg(long, value_name = "GATES")]
     pub aws_feature_gates: Option<String>,
 }
@@ -67,7 +67,7 @@ pub struct Options {
     pub zonal_shift: bool,
     pub ami_refresh_interval: Duration,
     pub subnet_refresh_interval: Duration,
-    /// Settable for configurations that name it. Kubelet settings of this API hold no expressions that it could admit.
+    /// Whether kubelet settings may be expressions over the instance type.
     pub node_class_cel: bool,
 }
 

@@ -22,6 +22,7 @@ use crate::{
     instances::Instances,
     launch::template::ClusterFacts,
     metrics::AwsMetrics,
+    offering::OfferingSource,
     options::Options,
     ports::{Aws, PlacementGroupInfo},
     templates::Templates,
@@ -41,6 +42,10 @@ pub struct Foundation {
     pub reserved_capacity: bool,
     /// Whether a launch keeps the variety of types that a claim asks for, even if it then fails.
     pub strict_min_values: bool,
+    /// Whether node overlays are in force.
+    pub node_overlay: bool,
+    /// Whoever sells beside EC2.
+    pub offering_sources: Vec<Arc<dyn OfferingSource>>,
 }
 
 pub struct Services {
@@ -50,6 +55,7 @@ pub struct Services {
     pub region: String,
     pub reserved_capacity: bool,
     pub strict_min_values: bool,
+    pub node_overlay: bool,
     pub catalog: RegionCatalog,
     pub templates: Templates,
     pub fleets: Fleets,
@@ -73,6 +79,8 @@ impl Services {
             version,
             reserved_capacity,
             strict_min_values,
+            node_overlay,
+            offering_sources,
         } = foundation;
         let region = cluster.region.clone();
         let name = &options.cluster_name;
@@ -97,7 +105,8 @@ impl Services {
             reserved_capacity,
         };
         Self {
-            catalog: RegionCatalog::new(aws.clone(), at(), &region, options.clone(), reserved_capacity),
+            catalog: RegionCatalog::new(aws.clone(), at(), &region, options.clone(), reserved_capacity)
+                .with_sources(offering_sources),
             templates: Templates::new(ec2(), at(), name),
             fleets: Fleets::new(ec2()),
             instances: Instances::new(ec2(), name, shifted_names(&zonal_shifts, &zone_names)),
@@ -110,6 +119,7 @@ impl Services {
             region,
             reserved_capacity,
             strict_min_values,
+            node_overlay,
             aws,
             clock,
             options,
@@ -176,11 +186,13 @@ impl Services {
         Ok(self.resolver.placement_groups.of(selector).await?.group)
     }
 
-    /// Every type with its offerings, as the class sees them now.
+    /// Every type with its offerings, as the class sees them now. Types that AWS names no price for have that of
+    /// `own_prices`.
     pub fn types(
         &self,
         class: &EC2NodeClass,
         group: Option<&PlacementGroupInfo>,
+        own_prices: &BTreeMap<String, f64>,
     ) -> Result<Arc<[Arc<InstanceType>]>, CatalogError> {
         self.learn_zones(class);
         let shifted_zones = self.zonal_shifts.shifted();
@@ -191,6 +203,7 @@ impl Services {
                 placement_group: group,
                 shifted_zones: &shifted_zones,
                 reservation_capacity: &left,
+                own_prices,
             },
         )
     }

@@ -1,9 +1,11 @@
-//! Kubelet settings, in the closed form of upstream 1.14: twelve fields, checked by the schema.
+//! Kubelet settings: twelve fields that Karpenter understands, checked by the schema, and whatever else the kubelet knows.
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::duration::DurationText;
@@ -16,13 +18,13 @@ pub struct KubeletConfiguration {
     /// Addresses of the cluster's DNS server.
     #[serde(rename = "clusterDNS")]
     pub cluster_dns: Option<Vec<String>>,
-    /// The largest number of pods on a node.
-    pub max_pods: Option<i32>,
+    /// The largest number of pods on a node: a number, or an expression over the instance type.
+    pub max_pods: Option<IntOrString>,
     /// The largest number of pods per core; 0 means no such bound.
     pub pods_per_core: Option<i32>,
-    /// Resources set aside for the operating system.
+    /// Resources set aside for the operating system: quantities, or expressions over the instance type.
     pub system_reserved: Option<BTreeMap<String, String>>,
-    /// Resources set aside for Kubernetes' own daemons.
+    /// Resources set aside for Kubernetes' own daemons: quantities, or expressions over the instance type.
     pub kube_reserved: Option<BTreeMap<String, String>>,
     /// Thresholds that evict pods at once.
     pub eviction_hard: Option<BTreeMap<String, String>>,
@@ -41,4 +43,8 @@ pub struct KubeletConfiguration {
     /// Whether CPU limits are enforced by CFS quota.
     #[serde(rename = "cpuCFSQuota")]
     pub cpu_cfs_quota: Option<bool>,
+    /// Settings that Karpenter only passes on, under the kubelet's own names.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub passed_on: BTreeMap<String, Value>,
 }

@@ -1,7 +1,9 @@
 //! The kubelet settings of an EC2NodeClass.
+//!
+//! The rules of the release, without those that would refuse an expression; settings that Karpenter does not understand
+//! are kept for the controller to judge (decision record 0006).
 
-use super::patterns::QUANTITY;
-use super::schema::{Fact, Schema, cel, maximum, minimum, pattern};
+use super::schema::{Fact, Schema, cel, description, maximum, minimum, open, pattern, without};
 
 const SIGNALS: &str = "'memory.available','nodefs.available','nodefs.inodesFree','imagefs.available','imagefs.inodesFree','pid.available'";
 
@@ -11,6 +13,7 @@ const THRESHOLD: &str = r"^((\d{1,2}(\.\d{1,2})?|100(\.0{1,2})?)%||(\+|-)?(([0-9
 pub fn kubelet(schema: Schema) -> Schema {
     let mut schema = schema
         .at("spec.kubelet", [
+            open(),
             cel(
                 "has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent) ?  self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent  : true",
                 "imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent",
@@ -24,14 +27,16 @@ pub fn kubelet(schema: Schema) -> Schema {
                 "evictionSoftGracePeriod OwnerKey does not have a matching evictionSoft",
             ),
         ])
-        .at("spec.kubelet.maxPods", [minimum(0)])
+        .at("spec.kubelet.maxPods", [
+            description("The largest number of pods on a node: a number, or an expression over the instance type."),
+            without("pattern"),
+            minimum(0),
+        ])
         .at("spec.kubelet.podsPerCore", [minimum(0)])
         .at("spec.kubelet.imageGCHighThresholdPercent", [minimum(0), maximum(100)])
         .at("spec.kubelet.imageGCLowThresholdPercent", [minimum(0), maximum(100)]);
     for field in ["systemReserved", "kubeReserved"] {
-        schema = schema
-            .at(&format!("spec.kubelet.{field}"), reserved_rules(field))
-            .at(&format!("spec.kubelet.{field}{{}}"), [pattern(QUANTITY)]);
+        schema = schema.at(&format!("spec.kubelet.{field}"), reserved_rules(field));
     }
     for field in ["evictionHard", "evictionSoft"] {
         schema = schema

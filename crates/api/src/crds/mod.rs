@@ -4,8 +4,7 @@
 //! a table of paths and facts, what a type cannot say: defaults, bounds, list types, CEL rules.
 //! [`schema`] is the machinery behind the tables; start reading at [`node_pool`].
 //!
-//! Where upstream's release and its main branch differ, the manifests admit what either admits, except for the kubelet
-//! settings of an EC2NodeClass, which keep the closed form of the release (decision record 0006).
+//! Where upstream's release and its main branch differ, the manifests admit what works with either (decision record 0006).
 //!
 //! Three variants exist because a provider reserves a label domain of its own, and the API server
 //! enforces that in every kind that holds label keys.

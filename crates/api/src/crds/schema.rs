@@ -77,6 +77,11 @@ pub fn map_type(kind: &str) -> Fact {
     Fact::Keyword("x-kubernetes-map-type", json!(kind))
 }
 
+/// Fields that the schema does not name are kept as they are.
+pub fn open() -> Fact {
+    Fact::Keyword("x-kubernetes-preserve-unknown-fields", json!(true))
+}
+
 pub fn without(keyword: &'static str) -> Fact {
     Fact::Without(keyword)
 }

@@ -1,5 +1,6 @@
 //! The hash of an EC2NodeClass: its spec without the selectors, its image family, and the cluster's certificate.
 
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use model::Quantity;
 use serde_json::Value;
 
@@ -217,7 +218,7 @@ fn kubelet_hash(kubelet: &KubeletConfiguration) -> Result<u64, FieldError> {
     let servers = |servers: &Vec<String>| list(servers.iter().map(|server| text(server)));
     Ok(Struct::named("KubeletConfiguration")
         .field("ClusterDNS", kubelet.cluster_dns.as_ref().map(servers))
-        .field("MaxPods", kubelet.max_pods.map(int32))
+        .field("MaxPods", kubelet.max_pods.as_ref().map(max_pods))
         .field("PodsPerCore", kubelet.pods_per_core.map(int32))
         .field("SystemReserved", kubelet.system_reserved.as_ref().map(text_map))
         .field("KubeReserved", kubelet.kube_reserved.as_ref().map(text_map))
@@ -237,7 +238,22 @@ fn kubelet_hash(kubelet: &KubeletConfiguration) -> Result<u64, FieldError> {
             kubelet.image_gc_low_threshold_percent.map(int32),
         )
         .field("CPUCFSQuota", kubelet.cpu_cfs_quota.map(boolean))
+        .field("PassedOn", passed_on(kubelet))
         .hash())
+}
+
+/// Upstream's `v5` knows numbers only.
+fn max_pods(max_pods: &IntOrString) -> u64 {
+    match max_pods {
+        IntOrString::Int(count) => int32(*count),
+        IntOrString::String(expression) => text(expression),
+    }
+}
+
+/// Upstream's `v5` knows no such settings, so that a class without them has the hash that upstream gives it.
+fn passed_on(kubelet: &KubeletConfiguration) -> Option<u64> {
+    let settings = &kubelet.passed_on;
+    (!settings.is_empty()).then(|| text(&serde_json::json!(settings).to_string()))
 }
 
 /// The settings as Go writes them: keys sorted, no spaces, and what could end a script tag escaped.

@@ -126,16 +126,21 @@ fn tags(t: &mut Table) {
     );
 }
 
-/// The closed form of the release. The rows of the open form (AP17.5.33) are answered as the release answers them:
-/// unknown fields are pruned, wrong types refused.
+/// AW24.2.8: settings that Karpenter does not understand are kept, right or wrong, and judged by the controller. Of its own
+/// settings the server refuses what the release refuses, except for texts that may be expressions.
 fn kubelet(t: &mut Table) {
     let with = |settings: Value| [set(KUBELET, settings)];
-    t.admits(
-        "AP17.5.33",
-        with(json!({ "maxPods": 10, "serializeImagePulls": false })),
-    )
-    .stores(KUBELET, json!({ "maxPods": 10 }));
-    t.refuses("AP17.5.33", "spec.kubelet.maxPods", with(json!({ "maxPods": "ten" })));
+    for settings in [
+        json!({ "maxPods": 10, "serializeImagePulls": false }),
+        json!({ "logging": { "format": "json", "options": { "json": { "infoBufferSize": "0" } } } }),
+        json!({ "serializeImagePulls": "sometimes", "noSuchSetting": [1, { "a": "b" }] }),
+        json!({ "maxPods": "default_enis * (ips_per_eni - 1) + 2" }),
+        json!({ "maxPods": "ten", "kubeReserved": { "cpu": "vcpus *" }, "systemReserved": { "memory": "255 + 11 * max_pods" } }),
+    ] {
+        t.admits("AP17.5.33", with(settings.clone())).stores(KUBELET, settings);
+    }
+    t.refuses("AP17.5.33", "spec.kubelet.maxPods", with(json!({ "maxPods": true })));
+    t.refuses("AP17.5.33", "spec.kubelet", with(json!([])));
     for field in ["kubeReserved", "systemReserved"] {
         t.refuses("AP17.5.34", "valid keys for", with(json!({ field: { "pods": "10" } })));
         t.refuses(

@@ -72,6 +72,7 @@ fn note(aws: &AwsCtx, view: &View, node: &Node) -> Option<()> {
     if claim.status.as_ref()?.image_id.as_ref() != Some(&image.id) {
         return None;
     }
-    aws.services.catalog.saw_memory(&class, instance_type, memory_of(node)?);
+    let memory = memory_of(node)?;
+    aws.services.catalog.saw_memory(instance_type, &image.id, memory);
     Some(())
 }

@@ -15,13 +15,15 @@ use tracing::{error, info};
 use crate::{AwsCtx, chore::Chore, failed};
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// Types come a few times a year; prices follow the market, and what is short is learnt from launches.
+/// Spot prices follow the market, and the cheapest capacity is chosen by them.
+const HOUR: Duration = Duration::from_secs(60 * 60);
+/// Types come a few times a year, and lists of prices with them.
 const HALF_A_DAY: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// What is left of half a day since the last answer. The program has asked before the first of its controllers runs.
-fn left(aws: &AwsCtx, as_of: Option<Timestamp>) -> Option<Duration> {
+/// What is left of an answer's time. The program has asked before the first of its controllers runs.
+fn left(aws: &AwsCtx, as_of: Option<Timestamp>, good_for: Duration) -> Option<Duration> {
     let age = aws.ctx.clock.now().duration_since(as_of?);
-    let left = HALF_A_DAY.checked_sub(age.unsigned_abs())?;
+    let left = good_for.checked_sub(age.unsigned_abs())?;
     (!left.is_zero()).then_some(left)
 }
 
@@ -33,7 +35,7 @@ impl Chore for InstanceTypes {
     const NAME: &'static str = "providers.instancetype";
 
     async fn run(&self, aws: &AwsCtx) -> Result<Duration, StepError> {
-        if let Some(left) = left(aws, aws.services.catalog.types_as_of()) {
+        if let Some(left) = left(aws, aws.services.catalog.types_as_of(), HALF_A_DAY) {
             return Ok(left);
         }
         let done = aws.services.catalog.refresh_types().await;
@@ -50,12 +52,23 @@ impl Chore for Pricing {
     const NAME: &'static str = "providers.pricing";
 
     async fn run(&self, aws: &AwsCtx) -> Result<Duration, StepError> {
-        if let Some(left) = left(aws, aws.services.catalog.prices_as_of()) {
-            return Ok(left);
-        }
-        let done = aws.services.catalog.refresh_prices().await;
-        done.map_err(|error| failed("tell prices", error))?;
-        Ok(HALF_A_DAY)
+        let catalog = &aws.services.catalog;
+        let on_demand = async {
+            match left(aws, catalog.on_demand_prices_as_of(), HALF_A_DAY) {
+                Some(_) => Ok(()),
+                None => catalog.refresh_on_demand_prices().await,
+            }
+        };
+        let spot = async {
+            match left(aws, catalog.spot_prices_as_of(), HOUR) {
+                Some(_) => Ok(()),
+                None => catalog.refresh_spot_prices().await,
+            }
+        };
+        let (on_demand, spot) = futures::join!(on_demand, spot);
+        on_demand.and(spot).map_err(|error| failed("tell prices", error))?;
+        // Spot prices are the first to age.
+        Ok(left(aws, catalog.spot_prices_as_of(), HOUR).unwrap_or(HOUR))
     }
 }
 

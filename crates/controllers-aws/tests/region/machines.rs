@@ -1,6 +1,6 @@
 //! Claims and their instances, from the pending pod to the end.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use api::{
     aws::EC2NodeClass,
@@ -123,7 +123,10 @@ async fn what_a_node_reports_counts_for_the_next_of_its_type() {
     let cluster = cluster().await;
     let class = cluster.ready_class().await;
     let memory = || {
-        let types = cluster.services.types(&class, None).expect("types are known");
+        let types = cluster
+            .services
+            .types(&class, None, &BTreeMap::new())
+            .expect("types are known");
         let shape = types.iter().find(|shape| shape.name == "m5.large").unwrap();
         shape.capacity.get("memory")
     };

@@ -1,13 +1,13 @@
 //! What is asked again from time to time, and what is cleared away.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use api::v1::NodePool;
 use jiff::SignedDuration;
 use provider_aws::{
     discovery::profile_path,
     options::Options,
-    ports::{ClusterInfo, Shift},
+    ports::{ClusterInfo, Shift, SpotPrice},
     testing::{fake::FakeProfile, samples},
 };
 use serde_json::{Value, json};
@@ -53,6 +53,9 @@ async fn profiles_that_nobody_uses_go() {
     };
     cluster.aws.add_profile("demo_forgotten", forgotten);
     cluster.aws.add_profile("other_1", foreign);
+    tokio::time::sleep(minutes(31)).await;
+    let is_there = |name: &str| cluster.aws.profile(name).is_some();
+    assert!(is_there("demo_forgotten"), "somebody may just be about to use it");
     cluster
         .until("the forgotten profile is gone", minutes(31), async || {
             cluster.aws.profile("demo_forgotten").is_none()
@@ -106,7 +109,10 @@ async fn pools_are_told_of_zones_that_the_cluster_is_shifted_out_of() {
             has("anywhere", "ZonalShiftActive").await
         })
         .await;
-    let types = cluster.services.types(&class, None).expect("types are known");
+    let types = cluster
+        .services
+        .types(&class, None, &BTreeMap::new())
+        .expect("types are known");
     let mut offerings = types.iter().flat_map(|shape| &shape.offerings);
     assert!(!offerings.any(|offering| offering.available && offering.zone.as_str() == "us-west-2a"));
     cluster.aws.set_shifts(vec![]);
@@ -125,4 +131,37 @@ async fn pools_are_told_of_zones_that_the_cluster_is_shifted_out_of() {
     let told = cluster.told("anywhere").await.len();
     tokio::time::sleep(minutes(2)).await;
     assert_eq!(cluster.told("anywhere").await.len(), told, "no change, no news");
+}
+
+/// Lists of prices hold for half a day; the price of spot capacity moves with the market.
+#[tokio::test(start_paused = true)]
+async fn spot_prices_are_asked_for_every_hour_and_others_are_not() {
+    let cluster = cluster().await;
+    let product = |instance_type: &str| {
+        let dimensions = json!({"b": {"pricePerUnit": {"USD": "0.1"}}});
+        let terms = json!({"OnDemand": {"a": {"priceDimensions": dimensions}}});
+        json!({"product": {"attributes": {"instanceType": instance_type}}, "terms": terms}).to_string()
+    };
+    let listings = vec![vec![product("m5.large")], vec![product("m5.metal")]];
+    cluster.aws.set_products(listings);
+    cluster.aws.set_spot_prices(vec![SpotPrice {
+        instance_type: "m5.large".to_owned(),
+        zone: "us-west-2a".to_owned(),
+        price: 0.03,
+    }]);
+    let catalog = &cluster.services.catalog;
+    cluster
+        .until("prices are known", minutes(10), async || {
+            catalog.on_demand_prices_as_of().is_some() && catalog.spot_prices_as_of().is_some()
+        })
+        .await;
+    let asked = || {
+        (
+            cluster.aws.calls("DescribeSpotPriceHistory"),
+            cluster.aws.calls("GetProducts"),
+        )
+    };
+    let (spot, lists) = asked();
+    tokio::time::sleep(minutes(190)).await;
+    assert_eq!(asked(), (spot + 3, lists));
 }

@@ -208,8 +208,9 @@ async fn offerings_are_asked_for_by_zone() {
     "#]]);
 }
 
+/// AW24.4.2
 #[tokio::test]
-async fn a_listing_is_followed_to_its_last_page() {
+async fn a_listing_is_followed_to_its_last_page_even_if_the_first_is_empty() {
     let page = |id: &str, next: &str| {
         let item = format!(
             "<subnetSet><item><subnetId>{id}</subnetId><availabilityZone>us-west-2a</availabilityZone>\
@@ -218,12 +219,13 @@ async fn a_listing_is_followed_to_its_last_page() {
         ec2("DescribeSubnets", &item)
     };
     let script = Script::of([
+        ec2("DescribeSubnets", "<subnetSet/><nextToken>some</nextToken>"),
         page("subnet-1", "<nextToken>more</nextToken>"),
         page("subnet-2", "<nextToken></nextToken>"),
     ])
     .await;
     let filters = [Filter::tag("karpenter.sh/discovery", "demo"), Filter::tag("team", "*")];
-    let found = script.aws().ec2.subnets(&filters).await.expect("two pages");
+    let found = script.aws().ec2.subnets(&filters).await.expect("three pages");
     let subnet = |id: &str| SubnetInfo {
         id: id.to_owned(),
         zone: "us-west-2a".to_owned(),
@@ -238,6 +240,14 @@ async fn a_listing_is_followed_to_its_last_page() {
           Filter.2.Name=tag-key
           Filter.2.Value.1=team
           MaxResults=500
+
+        us-west-2/ec2 DescribeSubnets
+          Filter.1.Name=tag:karpenter.sh/discovery
+          Filter.1.Value.1=demo
+          Filter.2.Name=tag-key
+          Filter.2.Value.1=team
+          MaxResults=500
+          NextToken=some
 
         us-west-2/ec2 DescribeSubnets
           Filter.1.Name=tag:karpenter.sh/discovery

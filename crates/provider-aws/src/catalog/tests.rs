@@ -1,3 +1,4 @@
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use model::CapacityType;
 
 use super::*;
@@ -34,6 +35,7 @@ fn listed(catalog: &RegionCatalog, class: &EC2NodeClass) -> Result<Arc<[Arc<Inst
         placement_group: None,
         shifted_zones: &BTreeSet::new(),
         reservation_capacity: &|_| 0,
+        own_prices: &BTreeMap::new(),
     };
     catalog.of(class, &moment)
 }
@@ -58,7 +60,7 @@ async fn nothing_is_listed_before_ec2_has_been_asked_or_subnets_are_known() {
     assert!(matches!(listed(&catalog, &bare), Err(CatalogError::NoSubnets)));
     let mut bad = class.clone();
     bad.spec.kubelet = Some(api::aws::KubeletConfiguration {
-        kube_reserved: Some([("memory".to_owned(), "much".to_owned())].into()),
+        eviction_hard: Some([("memory.available".to_owned(), "much".to_owned())].into()),
         ..api::aws::KubeletConfiguration::default()
     });
     assert!(matches!(listed(&catalog, &bad), Err(CatalogError::Unreadable(_))));
@@ -76,7 +78,7 @@ async fn shapes_follow_the_class_and_the_facts() {
     assert_eq!(pods(&class), 29);
     let mut edited = class.clone();
     edited.spec.kubelet = Some(api::aws::KubeletConfiguration {
-        max_pods: Some(5),
+        max_pods: Some(IntOrString::Int(5)),
         ..api::aws::KubeletConfiguration::default()
     });
     assert_eq!(pods(&edited), 5);
@@ -103,16 +105,27 @@ async fn what_nodes_report_lowers_the_memory_of_their_type() {
     let memory = |class: &EC2NodeClass| one(&catalog, class, "m5.large").capacity.get("memory").to_string();
     assert_eq!(memory(&class), "7577Mi");
     let seen = |text: &str| Quantity::parse(text).unwrap();
-    catalog.saw_memory(&class, "m5.large", seen("7400Mi"));
-    catalog.saw_memory(&class, "m5.large", seen("7500Mi"));
+    catalog.saw_memory("m5.large", "ami-amd", seen("7400Mi"));
+    catalog.saw_memory("m5.large", "ami-amd", seen("7500Mi"));
+    catalog.saw_memory("m5.large", "ami-arm", seen("7000Mi"));
     assert_eq!(memory(&class), "7400Mi");
     assert_eq!(
         one(&catalog, &class, "t3.large").capacity.get("memory").to_string(),
         "7577Mi"
     );
     let mut other = class.clone();
-    other.status.as_mut().unwrap().amis = Some(vec![samples::ami("ami-new", "amd64")]);
-    assert_eq!(memory(&other), "7577Mi", "other images, other memory");
+    let mut of_images = |images: &[(&str, &str)]| {
+        let amis = images.iter().map(|(id, arch)| samples::ami(id, arch)).collect();
+        other.status.as_mut().unwrap().amis = Some(amis);
+        memory(&other)
+    };
+    assert_eq!(
+        of_images(&[("ami-new", "amd64")]),
+        "7577Mi",
+        "another image, another memory"
+    );
+    let mixed = [("ami-new-arm", "arm64"), ("ami-amd", "amd64")];
+    assert_eq!(of_images(&mixed), "7400Mi", "images of other types do not matter");
 }
 
 /// AW24.10.3, AW24.10.10

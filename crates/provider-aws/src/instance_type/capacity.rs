@@ -3,7 +3,7 @@
 use api::aws::{AmiFamily, BlockDeviceMapping, InstanceStorePolicy};
 use model::{Quantity, ResourceName, Resources};
 
-use super::{Setting, Unreadable, pods::pods, quantity};
+use super::{Setting, Unreadable, quantity};
 use crate::{class_view, facts, family, ports::InstanceTypeInfo};
 
 const MIB: i64 = 1 << 20;
@@ -23,7 +23,7 @@ const NEURON_CORE: &str = "aws.amazon.com/neuroncore";
 /// Resources that make a type too dear for pods that did not ask for them.
 pub const ACCELERATORS: &[&str] = &[NVIDIA, AMD, NEURON, NEURON_CORE, GAUDI];
 
-pub(super) fn capacity(info: &InstanceTypeInfo, setting: &Setting<'_>) -> Result<Resources, Unreadable> {
+pub(super) fn capacity(info: &InstanceTypeInfo, pods: i64, setting: &Setting<'_>) -> Result<Resources, Unreadable> {
     let gpus = |manufacturer: &str| -> i64 {
         let own = info.gpus.iter().filter(|gpu| gpu.manufacturer == manufacturer);
         own.map(|gpu| gpu.count).sum()
@@ -40,7 +40,7 @@ pub(super) fn capacity(info: &InstanceTypeInfo, setting: &Setting<'_>) -> Result
     };
     let counts = [
         ("cpu", info.vcpus),
-        ("pods", pods(info, setting)),
+        ("pods", pods),
         (POD_ENI, facts.branch_interfaces.unwrap_or(0)),
         (PRIVATE_IPV4, private_ipv4),
         (NVIDIA, gpus("NVIDIA")),

@@ -4,6 +4,8 @@
 
 mod capacity;
 mod compatibility;
+mod formula;
+mod kubelet;
 mod overhead;
 mod pods;
 mod requirements;
@@ -21,14 +23,17 @@ use crate::{
 
 pub use capacity::{ACCELERATORS, EFA};
 pub use compatibility::Incompatible;
+pub use formula::{Formulas, NoDefaultCard};
+pub use kubelet::{Reserved, expressions};
 pub use pods::interface_pods;
 pub(crate) use requirements::kubernetes_architecture;
 
 /// What the shape of a type depends on beside the type.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub region: &'a str,
     pub options: &'a Options,
+    pub formulas: &'a Formulas,
     pub class: &'a EC2NodeClass,
     /// The zones of the class, as [`class_view::zones`] has them.
     pub zones: &'a [ZoneInfo],
@@ -42,6 +47,7 @@ pub struct Shape {
     pub requirements: Requirements,
     pub capacity: Resources,
     pub overhead: Overhead,
+    pub reserved: Reserved,
     /// Why the class cannot use the type, if so. Such a type is listed and never available.
     pub incompatible: Option<Incompatible>,
     /// The zones that sell the type and that the class has subnets in.
@@ -50,22 +56,18 @@ pub struct Shape {
     pub usage_classes: Vec<String>,
 }
 
-/// A setting of the class that cannot be read. The schema admits a few of those.
+/// A setting of the class that cannot be read, or has no value for some type. The schema admits a few of those.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("spec.{field}: {text:?} cannot be read")]
+#[error("spec.{field}: {text:?} {problem}")]
 pub struct Unreadable {
     pub field: String,
     pub text: String,
+    pub problem: String,
 }
 
 impl Shape {
-    /// `sold_in` are the zones that sell the type; `discovered_memory` is what nodes of it have reported.
-    pub fn of(
-        info: &InstanceTypeInfo,
-        sold_in: &[String],
-        setting: &Setting<'_>,
-        discovered_memory: Option<Quantity>,
-    ) -> Result<Self, Unreadable> {
+    /// `sold_in` are the zones that sell the type.
+    pub fn of(info: &InstanceTypeInfo, sold_in: &[String], setting: &Setting<'_>) -> Result<Self, Unreadable> {
         let in_class = |zone: &&String| setting.zones.iter().any(|known| known.zone == **zone);
         let zones: Vec<String> = sold_in.iter().filter(in_class).cloned().collect();
         let usage_classes: Vec<String> = info
@@ -75,16 +77,15 @@ impl Shape {
             .cloned()
             .collect();
         let requirements = requirements::requirements(info, &zones, &usage_classes, setting);
-        let mut capacity = capacity::capacity(info, setting)?;
-        let overhead = overhead::overhead(info, &capacity, setting)?;
-        if let Some(memory) = discovered_memory {
-            capacity.set(model::ResourceName::MEMORY, memory);
-        }
+        let kubelet = kubelet::resolved(info, setting)?;
+        let capacity = capacity::capacity(info, kubelet.pods, setting)?;
+        let overhead = overhead::overhead(info, &capacity, &kubelet.reserved, setting)?;
         Ok(Self {
             name: info.name.clone(),
             requirements,
             capacity: capacity.without_zeros(),
             overhead,
+            reserved: kubelet.reserved,
             incompatible: compatibility::incompatible(info, setting),
             zones,
             usage_classes,
@@ -93,10 +94,20 @@ impl Shape {
 }
 
 fn quantity(field: &str, text: &str) -> Result<Quantity, Unreadable> {
-    Quantity::parse(text).map_err(|_| Unreadable {
+    Quantity::parse(text).map_err(|_| unreadable(field, text))
+}
+
+fn unreadable(field: &str, text: &str) -> Unreadable {
+    Unreadable {
         field: field.to_owned(),
         text: text.to_owned(),
-    })
+        problem: "cannot be read".to_owned(),
+    }
+}
+
+/// Whether every expression of the class has a value for the type.
+pub fn check_expressions(info: &InstanceTypeInfo, setting: &Setting<'_>) -> Result<(), Unreadable> {
+    kubelet::checked(info, setting)
 }
 
 /// Whether a reservation of the class is for this type.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Overhead, Quantity, ResourceName, Resources};
 
-use super::{Setting, Unreadable, pods::interface_pods, quantity};
+use super::{Setting, Unreadable, kubelet::Reserved, pods::interface_pods, quantity, unreadable};
 use crate::{class_view, family, ports::InstanceTypeInfo};
 
 const MIB: i64 = 1 << 20;
@@ -14,6 +14,7 @@ const KUBE_RESERVED_STORAGE: Quantity = Quantity::from_bytes(1 << 30);
 pub(super) fn overhead(
     info: &InstanceTypeInfo,
     capacity: &Resources,
+    own: &Reserved,
     setting: &Setting<'_>,
 ) -> Result<Overhead, Unreadable> {
     let kubelet = setting.class.spec.kubelet.as_ref();
@@ -28,12 +29,10 @@ pub(super) fn overhead(
         )
         .with(ResourceName::MEMORY, Quantity::from_bytes((11 * pods + 255) * MIB))
         .with(ResourceName::EPHEMERAL_STORAGE, KUBE_RESERVED_STORAGE);
-    let own = kubelet.and_then(|kubelet| kubelet.kube_reserved.as_ref());
-    for (name, amount) in reserved("kubelet.kubeReserved", own)? {
+    for (name, amount) in reserved("kubelet.kubeReserved", &own.kube)? {
         kube_reserved.set(name, amount);
     }
-    let own = kubelet.and_then(|kubelet| kubelet.system_reserved.as_ref());
-    let system_reserved = reserved("kubelet.systemReserved", own)?.into_iter().collect();
+    let system_reserved = reserved("kubelet.systemReserved", &own.system)?.into_iter().collect();
     let hard = kubelet.and_then(|kubelet| kubelet.eviction_hard.as_ref());
     let storage = capacity.get("ephemeral-storage");
     let eviction_threshold = Resources::new()
@@ -65,17 +64,14 @@ fn kube_reserved_millis(vcpus: i64) -> i64 {
     BANDS.iter().map(in_band).sum()
 }
 
-fn reserved(
-    field: &str,
-    amounts: Option<&BTreeMap<String, String>>,
-) -> Result<Vec<(ResourceName, Quantity)>, Unreadable> {
+fn reserved(field: &str, amounts: &BTreeMap<String, String>) -> Result<Vec<(ResourceName, Quantity)>, Unreadable> {
     let read = |(name, text): (&String, &String)| {
         Ok((
             ResourceName::from(name.as_str()),
             quantity(&format!("{field}.{name}"), text)?,
         ))
     };
-    amounts.into_iter().flatten().map(read).collect()
+    amounts.iter().map(read).collect()
 }
 
 /// A hard threshold as an amount: written as one, or as a part of the capacity. All of it means that nothing is kept.
@@ -91,10 +87,7 @@ fn threshold(
     let Some(percent) = text.strip_suffix('%') else {
         return quantity(&field, text).map(Some);
     };
-    let percent: f64 = percent.parse().map_err(|_| Unreadable {
-        field,
-        text: text.clone(),
-    })?;
+    let percent: f64 = percent.parse().map_err(|_| unreadable(&field, text))?;
     Ok(Some(match percent >= 100.0 {
         true => Quantity::ZERO,
         false => share(capacity, percent),

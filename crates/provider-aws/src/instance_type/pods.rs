@@ -23,18 +23,18 @@ pub fn interface_pods(info: &InstanceTypeInfo, class: &EC2NodeClass, reserved: u
     interfaces * (info.network.ipv4_per_interface - 1) + 2
 }
 
-pub(super) fn pods(info: &InstanceTypeInfo, setting: &Setting<'_>) -> i64 {
-    let ami_family = class_view::family(setting.class);
-    let kubelet = setting.class.spec.kubelet.as_ref();
-    let bound = match kubelet.and_then(|kubelet| kubelet.max_pods) {
-        Some(pods) => i64::from(pods),
-        None if family::pods_bounded_by_interfaces(&ami_family) => {
-            interface_pods(info, setting.class, setting.options.reserved_enis)
-        }
-        None => DEFAULT_PODS,
-    };
-    match kubelet.and_then(|kubelet| kubelet.pods_per_core) {
-        Some(per_core) if per_core > 0 && family::honours_pods_per_core(&ami_family) => {
+/// The bound of a class that sets none.
+pub(super) fn default_pods(info: &InstanceTypeInfo, setting: &Setting<'_>) -> i64 {
+    match family::pods_bounded_by_interfaces(&class_view::family(setting.class)) {
+        true => interface_pods(info, setting.class, setting.options.reserved_enis),
+        false => DEFAULT_PODS,
+    }
+}
+
+/// The bound, or what `podsPerCore` leaves of it.
+pub(super) fn bounded_by_cores(bound: i64, info: &InstanceTypeInfo, class: &EC2NodeClass) -> i64 {
+    match class.spec.kubelet.as_ref().and_then(|kubelet| kubelet.pods_per_core) {
+        Some(per_core) if per_core > 0 && family::honours_pods_per_core(&class_view::family(class)) => {
             bound.min(i64::from(per_core) * info.vcpus)
         }
         _ => bound,

@@ -3,6 +3,7 @@ use api::aws::{
     InterfaceType, KubeletConfiguration, NetworkInterface, Switch,
 };
 use expect_test::expect;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::*;
 use crate::testing::samples::{self, REGION};
@@ -12,12 +13,13 @@ fn shape_with(info: &InstanceTypeInfo, class: &EC2NodeClass, options: &Options) 
     let setting = Setting {
         region: REGION,
         options,
+        formulas: &samples::formulas(),
         class,
         zones: &zones,
         placement_group: None,
     };
     let sold_in = ["us-west-2a", "us-west-2c"].map(str::to_owned);
-    Shape::of(info, &sold_in, &setting, None)
+    Shape::of(info, &sold_in, &setting)
 }
 
 #[track_caller]
@@ -187,12 +189,12 @@ fn pods_are_bounded_by_the_addresses_of_the_interfaces() {
 fn families_differ_in_pods_and_in_what_the_kubelet_reserves() {
     use AmiFamily::{Al2, Al2023, Bottlerocket, Custom, Windows2022};
     let max_pods = |pods| KubeletConfiguration {
-        max_pods: Some(pods),
+        max_pods: Some(IntOrString::Int(pods)),
         ..KubeletConfiguration::default()
     };
-    let per_core = |cores, max_pods| KubeletConfiguration {
+    let per_core = |cores, max_pods: Option<i32>| KubeletConfiguration {
         pods_per_core: Some(cores),
-        max_pods,
+        max_pods: max_pods.map(IntOrString::Int),
         ..KubeletConfiguration::default()
     };
     let plain = KubeletConfiguration::default;
@@ -264,30 +266,17 @@ fn memory_is_what_the_hypervisor_leaves_and_unreadable_settings_are_named() {
     let memory = |info| shape(&info, &class).capacity.get("memory").to_string();
     assert_eq!(memory(samples::t3_large()), "7577Mi");
     assert_eq!(memory(samples::m6g_large()), "7518Mi");
-    let zones = class_view::zones(&class);
-    let options = samples::options();
-    let setting = Setting {
-        region: REGION,
-        options: &options,
-        class: &class,
-        zones: &zones,
-        placement_group: None,
-    };
-    let seen = Quantity::parse("7000Mi").unwrap();
-    let discovered = Shape::of(&samples::t3_large(), &[], &setting, Some(seen)).unwrap();
-    assert_eq!(discovered.capacity.get("memory"), seen, "what nodes report counts");
-
     let bad = class_of(
         AmiFamily::Al2023,
         KubeletConfiguration {
-            kube_reserved: amounts(&[("memory", "much")]),
+            eviction_hard: amounts(&[("memory.available", "much")]),
             ..KubeletConfiguration::default()
         },
     );
-    let error = shape_with(&samples::t3_large(), &bad, &options).unwrap_err();
+    let error = shape_with(&samples::t3_large(), &bad, &samples::options()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        r#"spec.kubelet.kubeReserved.memory: "much" cannot be read"#
+        r#"spec.kubelet.evictionHard.memory.available: "much" cannot be read"#
     );
 }
 

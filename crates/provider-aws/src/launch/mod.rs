@@ -33,6 +33,17 @@ pub fn tenancy(requirements: &Requirements) -> &'static str {
     }
 }
 
+/// The partition to launch into where the claim names some: the lowest in which anything can be had. Always one, so that
+/// the template and the claim's label agree.
+pub fn partition(requirements: &Requirements, types: &[InstanceType]) -> Option<u32> {
+    let key = api::labels::aws::PLACEMENT_GROUP_PARTITION;
+    requirements.requirement(key)?.values.listed()?;
+    let offerings = types.iter().flat_map(|shape| shape.offerings_within(requirements));
+    offerings
+        .filter_map(|offering| label(offering, key)?.parse().ok())
+        .min()
+}
+
 /// The one value that an offering has for a label.
 pub(crate) fn label<'a>(offering: &'a Offering, key: &str) -> Option<&'a str> {
     offering.requirements.get(key).single().map(LabelValue::as_str)

@@ -16,7 +16,7 @@ use model::{CapacityType, InstanceType, Labels, Requirements, Taint};
 use super::label;
 use crate::{
     class_view,
-    instance_type::EFA,
+    instance_type::{EFA, Reserved},
     ports::{MarketType, Metadata, Placement, ReservationPreference, Tags, TemplateData},
     user_data::UserDataError,
 };
@@ -64,7 +64,11 @@ pub struct Order<'a> {
     pub wants_enclave: bool,
     pub tags: &'a Tags,
     pub placement_group: Option<&'a str>,
+    /// The partition of the group to launch into, unless EC2 is to choose.
+    pub partition: Option<u32>,
     pub reserved_capacity: bool,
+    /// What is set aside on each type; nothing on those that are not mentioned.
+    pub reserved: &'a BTreeMap<String, Reserved>,
 }
 
 /// One template, and the types that it is good for.
@@ -84,6 +88,7 @@ struct Group {
     image: String,
     efa: i64,
     pods: i64,
+    reserved: Reserved,
     reservation: Option<Reservation>,
 }
 
@@ -126,6 +131,7 @@ fn groups_of(shape: &InstanceType, image: &Ami, order: Order<'_>) -> BTreeSet<Gr
         image: image.id.clone(),
         efa: if order.wants_efa { count(EFA) } else { 0 },
         pods: count("pods"),
+        reserved: order.reserved.get(shape.name.as_str()).cloned().unwrap_or_default(),
         reservation,
     };
     if order.capacity_type != CapacityType::Reserved {
@@ -148,7 +154,7 @@ fn groups_of(shape: &InstanceType, image: &Ami, order: Order<'_>) -> BTreeSet<Gr
 
 fn plan(group: &Group, types: Vec<String>, order: Order<'_>) -> Result<Plan, TemplateError> {
     let spec = &order.class.spec;
-    let bootstrap = bootstrap::bootstrap(group.pods, order);
+    let bootstrap = bootstrap::bootstrap(group, order);
     let mut data = TemplateData {
         tags: resource_tags(order),
         volumes: volume::volumes(order.class).map_err(TemplateError::Volume)?,
@@ -161,7 +167,7 @@ fn plan(group: &Group, types: Vec<String>, order: Order<'_>) -> Result<Plan, Tem
         placement: Placement {
             tenancy: order.tenancy.to_owned(),
             group_id: order.placement_group.map(str::to_owned),
-            partition: order.placement_group.and_then(|_| lowest_partition(order.requirements)),
+            partition: order.partition,
         },
         enclaves: order.wants_enclave,
         nested_virtualization: spec
@@ -216,16 +222,6 @@ fn metadata(order: Order<'_>) -> Metadata {
         hop_limit,
         tokens,
     }
-}
-
-/// The partition to launch into when the claim leaves several open: always the same one, so that the template and the
-/// claim's label agree.
-pub fn lowest_partition(requirements: &Requirements) -> Option<u32> {
-    let values = requirements
-        .requirement(aws::PLACEMENT_GROUP_PARTITION)?
-        .values
-        .listed()?;
-    values.iter().filter_map(|value| value.as_str().parse().ok()).min()
 }
 
 fn preference(group: &Group) -> ReservationPreference {

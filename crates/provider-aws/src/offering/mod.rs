@@ -1,12 +1,16 @@
 //! What a shape can be bought as, where, and for how much.
 
+mod overlay;
 mod prices;
 mod refresh;
 mod shortage;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use api::{
     aws::{CapacityReservation, EC2NodeClass, ReservationState},
@@ -14,6 +18,7 @@ use api::{
 };
 use model::{CapacityType, InstanceType, Offering, Requirement, Requirements};
 
+pub use overlay::overlay_prices;
 pub use prices::Prices;
 pub use refresh::{RefreshError, on_demand_queries, refresh_on_demand, refresh_spot};
 pub use shortage::{Shortages, Spot};
@@ -33,12 +38,24 @@ pub struct Region<'a> {
     /// Every zone that sells anything.
     pub zones: &'a BTreeSet<String>,
     pub prices: &'a Prices,
+    /// For types that AWS names no price for, by type.
+    pub own_prices: &'a BTreeMap<String, f64>,
     pub shortages: &'a Shortages,
     /// Ids of the zones that the cluster is shifted out of.
     pub shifted_zones: &'a BTreeSet<String>,
     /// How many instances a reservation still takes.
     pub reservation_capacity: &'a dyn Fn(&str) -> u32,
     pub reserved_capacity: bool,
+    pub sources: &'a [Arc<dyn OfferingSource>],
+}
+
+/// Whoever else sells: for programs built on this crate that know of capacity that EC2's lists do not tell.
+pub trait OfferingSource: Send + Sync + 'static {
+    /// Adds to what the type can be bought as, or takes from it, after everything that is known here has been said.
+    fn amend(&self, shape: &Shape, buyer: Buyer<'_>, offerings: &mut Vec<Offering>);
+
+    /// Changes whenever an answer may; until then, answers are remembered.
+    fn version(&self) -> u64;
 }
 
 /// The class's side.
@@ -61,8 +78,20 @@ pub fn with_offerings(shape: &Shape, buyer: Buyer<'_>, region: &Region<'_>) -> I
     if let Some(group) = buyer.placement_group.filter(|group| group.strategy == "partition") {
         offerings = offerings
             .iter()
-            .flat_map(|offering| (1..=group.partitions).map(move |partition| in_partition(offering, partition)))
+            .flat_map(|offering| (1..=group.partitions).map(move |partition| (offering, partition)))
+            .map(|(offering, partition)| {
+                let spot = Spot {
+                    capacity_type: offering.capacity_type,
+                    instance_type: &shape.name,
+                    zone: offering.zone.as_str(),
+                };
+                let has_room = !region.shortages.is_partition_short(spot, &group.id, partition);
+                in_partition(offering, partition, has_room)
+            })
             .collect();
+    }
+    for source in region.sources {
+        source.amend(shape, buyer, &mut offerings);
     }
     InstanceType::new(
         shape.name.as_str().into(),
@@ -88,6 +117,7 @@ fn base(shape: &Shape, buyer: Buyer<'_>, region: &Region<'_>) -> Vec<Offering> {
                 CapacityType::Spot => region.prices.spot(&shape.name, zone),
                 _ => region.prices.on_demand(&shape.name),
             };
+            let price = price.or_else(|| region.own_prices.get(&shape.name).copied());
             let subnets = known.map_or(&[][..], |known| known.subnets.as_slice());
             let spot = Spot {
                 capacity_type,
@@ -167,8 +197,9 @@ fn is_shifted(zone: Option<&ZoneInfo>, region: &Region<'_>) -> bool {
         .is_some_and(|id| region.shifted_zones.contains(id))
 }
 
-fn in_partition(offering: &Offering, partition: u32) -> Offering {
+fn in_partition(offering: &Offering, partition: u32, has_room: bool) -> Offering {
     let mut offering = offering.clone();
+    offering.available &= has_room;
     let partition = Requirement::one_of(aws::PLACEMENT_GROUP_PARTITION, [partition.to_string()]);
     offering.requirements.add(partition);
     offering

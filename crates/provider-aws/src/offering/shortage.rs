@@ -30,6 +30,8 @@ enum Key {
         capacity_type: CapacityType,
         /// The placement group in which the offering is short; everywhere when absent.
         group: Option<String>,
+        /// The partition of the group in which the offering is short; in all of them when absent.
+        partition: Option<u32>,
     },
     CapacityType(CapacityType),
     Subnet(String),
@@ -84,7 +86,12 @@ impl Shortages {
     }
 
     pub fn mark(&mut self, spot: Spot<'_>, group: Option<&str>) {
-        self.rest(offering(spot, group));
+        self.rest(offering(spot, group, None));
+    }
+
+    /// One partition of a group has no room; others may.
+    pub fn mark_partition(&mut self, spot: Spot<'_>, group: &str, partition: u32) {
+        self.rest(offering(spot, Some(group), Some(partition)));
     }
 
     pub fn mark_capacity_type(&mut self, capacity_type: CapacityType) {
@@ -103,10 +110,15 @@ impl Shortages {
         let is_resting = |key: &Key| self.resting.contains_key(key);
         let subnets_full =
             || !subnets.is_empty() && subnets.iter().all(|subnet| is_resting(&Key::Subnet(subnet.clone())));
-        is_resting(&offering(spot, None))
-            || group.is_some() && is_resting(&offering(spot, group))
+        is_resting(&offering(spot, None, None))
+            || group.is_some() && is_resting(&offering(spot, group, None))
             || is_resting(&Key::CapacityType(spot.capacity_type))
             || subnets_full()
+    }
+
+    /// Whether the offering is short in this partition of the group, beyond what is short in all of them.
+    pub fn is_partition_short(&self, spot: Spot<'_>, group: &str, partition: u32) -> bool {
+        !self.resting.is_empty() && self.resting.contains_key(&offering(spot, Some(group), Some(partition)))
     }
 
     fn rest(&mut self, key: Key) {
@@ -130,12 +142,13 @@ impl Shortages {
     }
 }
 
-fn offering(spot: Spot<'_>, group: Option<&str>) -> Key {
+fn offering(spot: Spot<'_>, group: Option<&str>, partition: Option<u32>) -> Key {
     Key::Offering {
         instance_type: spot.instance_type.to_owned(),
         zone: spot.zone.to_owned(),
         capacity_type: spot.capacity_type,
         group: group.map(str::to_owned),
+        partition,
     }
 }
 
@@ -183,6 +196,11 @@ mod tests {
         assert!(shortages.is_short(M5, &[], Some("pg-1")));
         assert!(!shortages.is_short(M5, &[], Some("pg-2")));
         assert!(!shortages.is_short(M5, &[], None));
+        shortages.mark_partition(M5, "pg-2", 1);
+        assert!(!shortages.is_short(M5, &[], Some("pg-2")), "other partitions have room");
+        assert!(shortages.is_partition_short(M5, "pg-2", 1));
+        assert!(!shortages.is_partition_short(M5, "pg-2", 2));
+        assert!(!shortages.is_partition_short(M5, "pg-1", 1));
         shortages.mark(M5, None);
         assert!(
             shortages.is_short(M5, &[], Some("pg-2")),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use super::*;
 use crate::{
     instance_type::Setting,
-    ports::SpotPrice,
+    ports::{InstanceTypeInfo, SpotPrice},
     testing::samples::{self, REGION},
 };
 
@@ -15,6 +15,9 @@ struct Case {
     shifted: BTreeSet<String>,
     group: Option<PlacementGroupInfo>,
     reserved_capacity: bool,
+    own_prices: BTreeMap<String, f64>,
+    sources: Vec<Arc<dyn OfferingSource>>,
+    info: InstanceTypeInfo,
 }
 
 fn case() -> Case {
@@ -25,6 +28,9 @@ fn case() -> Case {
         shifted: BTreeSet::new(),
         group: None,
         reserved_capacity: true,
+        own_prices: BTreeMap::new(),
+        sources: Vec::new(),
+        info: samples::m5_large(),
     }
 }
 
@@ -34,13 +40,14 @@ impl Case {
         let setting = Setting {
             region: REGION,
             options: &samples::options(),
+            formulas: &samples::formulas(),
             class: &self.class,
             zones: &zones,
             placement_group: self.group.as_ref(),
         };
         let all: BTreeSet<String> = ["us-west-2a", "us-west-2b", "us-west-2c"].map(str::to_owned).into();
         let sold: Vec<String> = all.iter().cloned().collect();
-        let shape = Shape::of(&samples::m5_large(), &sold, &setting, None).unwrap();
+        let shape = Shape::of(&self.info, &sold, &setting).unwrap();
         let buyer = Buyer {
             class: &self.class,
             zones: &zones,
@@ -49,10 +56,12 @@ impl Case {
         let region = Region {
             zones: &all,
             prices: &self.prices,
+            own_prices: &self.own_prices,
             shortages: &self.shortages,
             shifted_zones: &self.shifted,
             reservation_capacity: &|id| if id == "cr-full" { 0 } else { 3 },
             reserved_capacity: self.reserved_capacity,
+            sources: &self.sources,
         };
         with_offerings(&shape, buyer, &region)
     }
@@ -194,4 +203,66 @@ fn a_partition_group_multiplies_the_offerings() {
     assert!(partition.has("2"));
     assert!(listed.requirements.get(aws::PLACEMENT_GROUP_PARTITION).has("3"));
     assert!(listed.requirements.get(aws::PLACEMENT_GROUP_ID).has("pg-1"));
+}
+
+/// AW24.10.8
+#[test]
+fn a_type_without_a_price_is_sold_for_what_the_user_says_it_costs() {
+    let mut case = case();
+    case.info.name = "m99.large".to_owned();
+    assert_eq!(case.available(), "", "AWS names no price");
+    case.own_prices.insert("m99.large".to_owned(), 0.5);
+    assert_eq!(case.available(), "on-demand/a spot/a on-demand/b spot/b");
+    assert!(case.listed().offerings.iter().all(|offering| offering.price == 0.5));
+    let mut priced = self::case();
+    priced.own_prices.insert("m5.large".to_owned(), 0.5);
+    assert!(
+        priced.listed().offerings.iter().all(|offering| offering.price == 0.096),
+        "AWS's own prices come first"
+    );
+}
+
+/// Sells again what it finds, dearer.
+struct Resale;
+
+impl OfferingSource for Resale {
+    fn amend(&self, _: &Shape, buyer: Buyer<'_>, offerings: &mut Vec<Offering>) {
+        assert_eq!(buyer.zones.len(), 2);
+        let again: Vec<Offering> = offerings.iter().cloned().map(dearer).collect();
+        offerings.extend(again);
+    }
+
+    fn version(&self) -> u64 {
+        0
+    }
+}
+
+fn dearer(mut offering: Offering) -> Offering {
+    offering.price += 100.0;
+    offering
+}
+
+/// AW24.10.9
+#[test]
+fn other_sources_are_asked_last_and_see_everything_before_them() {
+    let mut case = case();
+    let status = case.class.status.as_mut().unwrap();
+    status.capacity_reservations = Some(vec![reservation(
+        "cr-1",
+        ReservationType::Default,
+        ReservationState::Active,
+    )]);
+    case.group = Some(PlacementGroupInfo {
+        id: "pg-1".to_owned(),
+        strategy: "partition".to_owned(),
+        partitions: 2,
+        ..PlacementGroupInfo::default()
+    });
+    let before = case.listed().offerings.len();
+    assert_eq!(before, 14);
+    case.sources = vec![Arc::new(Resale), Arc::new(Resale)];
+    let listed = case.listed();
+    assert_eq!(listed.offerings.len(), 4 * before);
+    let twice = listed.offerings.iter().filter(|offering| offering.price > 200.0);
+    assert_eq!(twice.count(), before, "the second sees what the first added");
 }

@@ -13,7 +13,7 @@ use super::{AwsProvider, launch::Launch};
 use crate::{
     class_hash, class_view,
     instance_type::EFA,
-    launch::{self, outcome::Delivery, template},
+    launch::{self, outcome::Delivery},
     machine::{self, Purchase},
     ports::{InstanceInfo, Market},
     provider_id,
@@ -121,10 +121,7 @@ impl AwsProvider {
             reservation,
             tenancy: launch::tenancy(&launch.request.requirements).to_owned(),
             placement_group: launch.group.as_ref().map(|group| group.id.clone()),
-            partition: launch
-                .group
-                .as_ref()
-                .and_then(|_| template::lowest_partition(&launch.request.requirements)),
+            partition: launch.partition,
             interfaces: launch.efa_interfaces(instance_type),
             zone,
         }

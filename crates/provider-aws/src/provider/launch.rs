@@ -1,5 +1,7 @@
 //! One instance for one claim: which types, with which templates, into which subnets, and what became of it.
 
+use std::collections::BTreeMap;
+
 use api::{
     aws::EC2NodeClass,
     conditions::{self, HasConditions},
@@ -17,7 +19,7 @@ use crate::{
     class_view,
     discovery::Deduction,
     error::AwsError,
-    instance_type::EFA,
+    instance_type::{EFA, Reserved},
     instances::InstanceError,
     launch::{
         self,
@@ -42,7 +44,10 @@ pub(super) struct Launch<'a> {
     pub group: Option<PlacementGroupInfo>,
     pub tags: Tags,
     pub types: Vec<InstanceType>,
+    pub reserved: BTreeMap<String, Reserved>,
     pub capacity_type: CapacityType,
+    /// The partition of the group to launch into, unless EC2 is to choose.
+    pub partition: Option<u32>,
 }
 
 /// How one attempt went wrong.
@@ -97,7 +102,7 @@ impl AwsProvider {
             let details = "its placement group does not exist".to_owned();
             return Err(ProviderError::NodeClassNotReady { details });
         }
-        let listed = self.services.types(class, group.as_ref());
+        let listed = self.services.types(class, group.as_ref(), &self.own_prices());
         let listed = listed.map_err(|error| no_types(&error))?;
         // Most types are out of the question; only the others are worth a copy.
         let admitted = listed.iter().filter(|shape| {
@@ -113,13 +118,19 @@ impl AwsProvider {
         let types = admitted.map(|shape| InstanceType::clone(shape)).collect();
         let types = filter::candidates(types, demand).map_err(short)?;
         let capacity_type = launch::capacity_type(&request.requirements, &types);
+        let reserved = self.services.catalog.reserved(class, group.as_ref(), &types);
+        let reserved = reserved.map_err(|error| no_types(&error))?;
+        let partition = group.as_ref();
+        let partition = partition.and_then(|_| launch::partition(&request.requirements, &types));
         Ok(Launch {
             request,
             class,
             group,
             tags,
             types,
+            reserved,
             capacity_type,
+            partition,
         })
     }
 
@@ -178,7 +189,9 @@ impl AwsProvider {
                 wants_enclave: asks_for(NITRO_SANDBOX_REQUEST),
                 tags: &launch.tags,
                 placement_group: launch.group.as_ref().map(|group| group.id.as_str()),
+                partition: launch.partition,
                 reserved_capacity: self.services.reserved_capacity,
+                reserved: &launch.reserved,
             },
         );
         let plans = plans.map_err(not_planned)?;

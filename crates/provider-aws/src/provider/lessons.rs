@@ -31,17 +31,29 @@ impl AwsProvider {
     fn heed(&self, launch: &Launch<'_>, lesson: &Lesson) {
         let (catalog, resolver) = (&self.services.catalog, &self.services.resolver);
         let group = launch.group.as_ref().map(|group| group.id.as_str());
-        let mark = |instance_type: &str, zone: &str| {
-            let spot = Spot {
-                capacity_type: launch.capacity_type,
-                instance_type,
-                zone,
-            };
-            catalog.shortages(|shortages| shortages.mark(spot, group));
-        };
+        let capacity_type = launch.capacity_type;
         match lesson {
-            Lesson::Offering { instance_type, zone } => mark(instance_type, zone),
-            Lesson::ZoneOfGroup { zone } => launch.types.iter().for_each(|shape| mark(shape.name.as_str(), zone)),
+            Lesson::Offering { instance_type, zone } => catalog.shortages(|shortages| {
+                let spot = Spot {
+                    capacity_type,
+                    instance_type,
+                    zone,
+                };
+                match (group, launch.partition) {
+                    (Some(group), Some(partition)) => shortages.mark_partition(spot, group, partition),
+                    _ => shortages.mark(spot, group),
+                }
+            }),
+            Lesson::ZoneOfGroup { zone } => catalog.shortages(|shortages| {
+                for shape in &launch.types {
+                    let spot = Spot {
+                        capacity_type,
+                        instance_type: shape.name.as_str(),
+                        zone,
+                    };
+                    shortages.mark(spot, group);
+                }
+            }),
             Lesson::NoSpot => catalog.shortages(|shortages| shortages.mark_capacity_type(CapacityType::Spot)),
             Lesson::Subnet(subnet) => {
                 catalog.shortages(|shortages| shortages.mark_subnet(subnet));

@@ -31,6 +31,7 @@ use crate::{
     instances::{Ending, Freshness, InstanceError},
     machine::{self, Purchase},
     objects::Objects,
+    offering::overlay_prices,
     ports::{InstanceInfo, PlacementGroupInfo},
     provider_id, repair,
     services::Services,
@@ -90,6 +91,14 @@ impl AwsProvider {
             });
         }
         told
+    }
+
+    /// Prices that users give to types which AWS names none for.
+    fn own_prices(&self) -> BTreeMap<String, f64> {
+        match self.services.node_overlay {
+            true => overlay_prices(&self.objects.overlays()),
+            false => BTreeMap::new(),
+        }
     }
 
     /// The id of the zone, as far as a class has told it.
@@ -196,7 +205,7 @@ impl CloudProvider for AwsProvider {
         };
         let group = self.services.placement_group(&class).await.map_err(unavailable)?;
         self.services
-            .types(&class, group.as_ref())
+            .types(&class, group.as_ref(), &self.own_prices())
             .map_err(|error| match error {
                 // The class's own controller changes that, and the catalog is asked for again when it has.
                 CatalogError::NoSubnets => ProviderError::NodeClassNotReady {

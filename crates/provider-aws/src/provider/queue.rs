@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::try_join_all;
 use model::CapacityType;
 use parking_lot::RwLock;
 use provider::{Notice, NoticeKind};
@@ -43,21 +44,24 @@ impl Queue {
         Ok(url)
     }
 
-    /// What has been announced, as far as it concerns anybody. What does not is deleted.
+    /// What has been announced, as far as it concerns anybody. Messages are looked into side by side: one that takes its
+    /// time does not cost the others theirs.
     pub async fn notices(&self) -> Result<Vec<Notice>, AwsError> {
         let url = self.url().await?;
-        let mut notices = Vec::new();
-        for message in self.services.aws.queue.receive(&url).await? {
-            match interruption::read(&message.body) {
-                Ok(Some(announcement)) => notices.extend(self.notice(announcement, &message).await),
-                Ok(None) => self.delete(&message.receipt).await?,
-                Err(error) => {
-                    warn!(%error, "a message of the interruption queue cannot be read");
-                    self.delete(&message.receipt).await?;
-                }
-            }
+        let received = self.services.aws.queue.receive(&url).await?;
+        let read = try_join_all(received.iter().map(|message| self.read(message))).await?;
+        Ok(read.into_iter().flatten().collect())
+    }
+
+    /// What a message announces. One that concerns nobody is deleted.
+    async fn read(&self, message: &Message) -> Result<Option<Notice>, AwsError> {
+        match interruption::read(&message.body) {
+            Ok(Some(announcement)) => return Ok(self.notice(announcement, message).await),
+            Ok(None) => {}
+            Err(error) => warn!(%error, "a message of the interruption queue cannot be read"),
         }
-        Ok(notices)
+        self.delete(&message.receipt).await?;
+        Ok(None)
     }
 
     /// Messages name instances by id; a provider id needs the zone. An instance that EC2 does not have is nobody's

@@ -1,4 +1,7 @@
 mod afterwards;
+mod expressions;
+mod own_prices;
+mod partitions;
 mod waves;
 
 use std::time::Duration;
@@ -11,6 +14,7 @@ use api::{
     aws::{CapacityReservation, InstanceMatchCriteria, PlacementGroupSelector, ReservationType},
     conditions::{self, Conditions, ec2_node_class as condition},
     labels::{self, aws as aws_labels},
+    v1alpha1::NodeOverlay,
 };
 use model::{
     CapacityType, InstanceType, Offering, Quantity, Requirement, Requirements, Resources,
@@ -30,6 +34,7 @@ use crate::{
 struct Known {
     class: Mutex<Option<Arc<EC2NodeClass>>>,
     stamps: Mutex<Labels>,
+    overlays: Mutex<Vec<Arc<NodeOverlay>>>,
 }
 
 impl Objects for Known {
@@ -39,6 +44,10 @@ impl Objects for Known {
 
     fn claim_annotations(&self, _: &ProviderId) -> Option<Labels> {
         Some(self.stamps.lock().clone())
+    }
+
+    fn overlays(&self) -> Vec<Arc<NodeOverlay>> {
+        self.overlays.lock().clone()
     }
 }
 
@@ -61,6 +70,7 @@ async fn scene_with(change: impl FnOnce(&mut crate::Foundation)) -> Scene {
     let objects = Arc::new(Known {
         class: Mutex::new(Some(Arc::new(samples::ready_class()))),
         stamps: Mutex::default(),
+        overlays: Mutex::default(),
     });
     Scene {
         provider: AwsProvider::new(services.clone(), objects.clone()),
@@ -482,40 +492,4 @@ async fn efa_is_there_for_those_who_ask_for_it() {
     assert_eq!(launched.capacity.get(efa), Quantity::from_int(2));
     let launched = scene.launched(&request("plain", on_demand("m6idn.32xlarge"))).await;
     assert!(!launched.capacity.lists(efa) && !launched.allocatable.lists(efa));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_partition_that_ec2_will_choose_is_left_open() {
-    let scene = scene().await;
-    scene.aws.add_placement_group(PlacementGroupInfo {
-        id: "pg-1".to_owned(),
-        name: "spread-out".to_owned(),
-        strategy: "partition".to_owned(),
-        partitions: 3,
-        spread_level: None,
-    });
-    let selected = |class: &mut EC2NodeClass| {
-        class.spec.placement_group_selector = Some(PlacementGroupSelector {
-            name: Some("spread-out".to_owned()),
-            id: None,
-        });
-    };
-    scene.change_class(selected);
-    let launched = scene.launched(&request("open", on_demand("m5.large"))).await;
-    let label = |launched: &Launched, key: &str| launched.labels.get(key).map(ToString::to_string);
-    assert_eq!(
-        label(&launched, aws_labels::PLACEMENT_GROUP_ID).as_deref(),
-        Some("pg-1")
-    );
-    assert_eq!(
-        label(&launched, aws_labels::PLACEMENT_GROUP_PARTITION).as_deref(),
-        Some("")
-    );
-    let mut chosen = on_demand("m5.large");
-    chosen.push(Requirement::one_of(aws_labels::PLACEMENT_GROUP_PARTITION, ["3", "2"]));
-    let launched = scene.launched(&request("chosen", chosen)).await;
-    assert_eq!(
-        label(&launched, aws_labels::PLACEMENT_GROUP_PARTITION).as_deref(),
-        Some("2")
-    );
 }

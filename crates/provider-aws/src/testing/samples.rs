@@ -6,6 +6,7 @@ use api::{
     aws::{Ami, AmiRequirement, AmiSelectorTerm, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus, Subnet},
     conditions::{Conditions, HasConditions},
 };
+use clock::VirtualClock;
 use jiff::Timestamp;
 use kube::api::ObjectMeta;
 
@@ -13,6 +14,7 @@ use super::fake::FakeAws;
 use crate::{
     Foundation, Services,
     discovery::Version,
+    instance_type::Formulas,
     launch::template::ClusterFacts,
     options::Options,
     ports::{GpuInfo, InstanceStorage, InstanceTypeInfo, NetworkCard, NetworkInfo, NeuronInfo, TypeOffering},
@@ -22,6 +24,12 @@ pub const REGION: &str = "us-west-2";
 
 pub fn options() -> Options {
     Options::for_cluster("demo")
+}
+
+/// Expressions, where they are allowed.
+pub fn formulas() -> Formulas {
+    let clock = VirtualClock::starting_at(Timestamp::UNIX_EPOCH);
+    Formulas::new(Arc::new(clock), true)
 }
 
 /// A plain nitro type: name, cores, memory in MiB, interfaces, addresses per interface.
@@ -237,6 +245,8 @@ pub fn foundation(aws: &FakeAws) -> Foundation {
         version: Version { major: 1, minor: 32 },
         reserved_capacity: true,
         strict_min_values: true,
+        node_overlay: false,
+        offering_sources: Vec::new(),
     }
 }
 

@@ -27,7 +27,7 @@ fn script(bootstrap: &Bootstrap) -> Result<String, UserDataError> {
         )),
         is_ipv6.then(|| "--ip-family ipv6".to_owned()),
         bootstrap.dns().map(|dns| format!("--dns-cluster-ip '{dns}'")),
-        bootstrap.kubelet.max_pods.map(|_| "--use-max-pods false".to_owned()),
+        bootstrap.max_pods().map(|_| "--use-max-pods false".to_owned()),
         Some(format!(
             "--kubelet-extra-args '{}'",
             kubelet_flags::flags(bootstrap)?.join(" ")

@@ -114,7 +114,7 @@ fn kubernetes(settings: &mut Table, bootstrap: &Bootstrap) -> Result<(), UserDat
     if let Some(dns) = bootstrap.dns() {
         set("cluster-dns-ip", dns.into());
     }
-    if let Some(pods) = kubelet.max_pods {
+    if let Some(pods) = bootstrap.max_pods() {
         set("max-pods", i64::from(pods).into());
     }
     if let Some(seconds) = kubelet.eviction_max_pod_grace_period {

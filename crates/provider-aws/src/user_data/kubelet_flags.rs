@@ -11,7 +11,7 @@ pub(super) fn flags(bootstrap: &Bootstrap) -> Result<Vec<String>, UserDataError>
     let all = [
         node_labels(&bootstrap.labels),
         Some(taints(bootstrap)),
-        number("max-pods", kubelet.max_pods),
+        number("max-pods", bootstrap.max_pods()),
         number("pods-per-core", kubelet.pods_per_core),
         joined("system-reserved", kubelet.system_reserved.as_ref(), '='),
         joined("kube-reserved", kubelet.kube_reserved.as_ref(), '='),

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 use api::aws::{AmiFamily, InstanceStorePolicy, KubeletConfiguration};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use model::Taint;
 
 pub use mime::MalformedArchive;
@@ -76,6 +77,14 @@ impl Bootstrap {
 
     fn uses_raid0(&self) -> bool {
         self.instance_store_policy == Some(InstanceStorePolicy::Raid0)
+    }
+
+    /// Expressions have been put into figures by now.
+    fn max_pods(&self) -> Option<i32> {
+        match self.kubelet.max_pods {
+            Some(IntOrString::Int(count)) => Some(count),
+            _ => None,
+        }
     }
 
     fn dns(&self) -> Option<&str> {

@@ -104,7 +104,7 @@ fn write_value(text: &mut String, value: &Value, depth: usize) {
                 text.push_str(&"  ".repeat(depth));
                 text.push_str("- ");
                 match item {
-                    Value::Object(mapping) => write_mapping(text, mapping, depth + 1),
+                    Value::Object(mapping) if !mapping.is_empty() => write_mapping(text, mapping, depth + 1),
                     other => {
                         text.push_str(&plain(other));
                         text.push('\n');

@@ -11,7 +11,7 @@ fn bootstrap(family: AmiFamily) -> Bootstrap {
         ca_bundle: Some("Y2E=".to_owned()),
         service_cidr: Some("10.100.0.0/16".to_owned()),
         kubelet: KubeletConfiguration {
-            max_pods: Some(35),
+            max_pods: Some(IntOrString::Int(35)),
             cluster_dns: Some(vec!["10.100.0.10".to_owned()]),
             ..KubeletConfiguration::default()
         },
@@ -34,7 +34,7 @@ fn entries(pairs: &[(&str, &str)]) -> Option<BTreeMap<String, String>> {
 fn everything() -> KubeletConfiguration {
     KubeletConfiguration {
         cluster_dns: Some(vec!["fd00::10".to_owned()]),
-        max_pods: Some(10),
+        max_pods: Some(IntOrString::Int(10)),
         pods_per_core: Some(4),
         system_reserved: entries(&[("memory", "1Gi"), ("cpu", "100m")]),
         kube_reserved: entries(&[("cpu", "200m")]),
@@ -45,6 +45,7 @@ fn everything() -> KubeletConfiguration {
         image_gc_high_threshold_percent: Some(80),
         image_gc_low_threshold_percent: Some(50),
         cpu_cfs_quota: Some(false),
+        passed_on: BTreeMap::new(),
     }
 }
 

@@ -132,8 +132,14 @@ impl Validator {
         if let Err(refused) = self.learn_service_cidr(class).await {
             return refused;
         }
-        if let Some(verdict) = kubelet::objection(class).or_else(|| dependencies(class)) {
+        let catalog = &self.services.catalog;
+        if let Some(verdict) = kubelet::objection(class, catalog.formulas()).or_else(|| dependencies(class)) {
             return verdict.into();
+        }
+        match kubelet::misfit(class, catalog) {
+            Ok(None) => {}
+            Ok(Some(verdict)) => return verdict.into(),
+            Err(error) => return ValidationError::Types(error).into(),
         }
         let tags = match tags::launch(class, &self.services.options.cluster_name, "") {
             Ok(tags) => tags,
@@ -225,7 +231,9 @@ impl Validator {
             wants_enclave: false,
             tags,
             placement_group: group.as_ref().map(|group| group.id.as_str()),
+            partition: None,
             reserved_capacity: services.reserved_capacity,
+            reserved: &[(shape.name.clone(), shape.reserved.clone())].into(),
         };
         let plans = template::plans(&[candidate], order).map_err(ValidationError::Plan)?;
         plans.into_iter().next().ok_or(ValidationError::NothingToTry)

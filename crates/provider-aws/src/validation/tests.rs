@@ -1,3 +1,5 @@
+mod expressions;
+
 use api::aws::{AmiSelectorTerm, InterfaceType, NetworkInterface};
 use model::Requirement;
 

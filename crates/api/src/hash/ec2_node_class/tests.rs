@@ -191,6 +191,15 @@ fn kubelet_settings_count_in_both_versions() {
             with(json!({ "evictionSoftGracePeriod": { "memory.available": "1m" } })),
             with(json!({ "evictionSoftGracePeriod": { "memory.available": "2m" } })),
         );
+        assert_ne!(with(json!({ "maxPods": "10" })), with(json!({ "maxPods": 10 })));
+        assert_ne!(
+            with(json!({ "maxPods": "vcpus" })),
+            with(json!({ "maxPods": "vcpus * 2" }))
+        );
+        assert_ne!(
+            with(json!({ "seccompDefault": true })),
+            with(json!({ "seccompDefault": false }))
+        );
     }
 }
 

@@ -6,9 +6,10 @@ use api::{
     aws::{Ami, AmiFamily, EC2NodeClass, KubeletConfiguration},
     labels,
 };
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use model::Taint;
 
-use super::Order;
+use super::{Group, Order};
 use crate::{class_view, user_data::Bootstrap};
 
 /// What is known about the cluster that instances join.
@@ -29,7 +30,7 @@ impl ClusterFacts {
     }
 }
 
-pub(super) fn bootstrap(pods: i64, order: Order<'_>) -> Bootstrap {
+pub(super) fn bootstrap(group: &Group, order: Order<'_>) -> Bootstrap {
     let spec = &order.class.spec;
     let family = class_view::family(order.class);
     Bootstrap {
@@ -37,7 +38,7 @@ pub(super) fn bootstrap(pods: i64, order: Order<'_>) -> Bootstrap {
         cluster_endpoint: order.cluster.endpoint.clone(),
         ca_bundle: order.cluster.ca_bundle.clone(),
         service_cidr: order.cluster.service_cidr.clone(),
-        kubelet: kubelet(pods, order),
+        kubelet: kubelet(group, order),
         labels: node_labels(&family, order),
         taints: taints(order),
         instance_store_policy: spec.instance_store_policy.clone(),
@@ -47,14 +48,28 @@ pub(super) fn bootstrap(pods: i64, order: Order<'_>) -> Bootstrap {
     }
 }
 
-/// The class's settings with pods and DNS made explicit, so that the node is as large as was planned.
-fn kubelet(pods: i64, order: Order<'_>) -> KubeletConfiguration {
+/// The class's settings with pods and DNS made explicit and amounts put in place of expressions, so that the node is as
+/// large as was planned.
+fn kubelet(group: &Group, order: Order<'_>) -> KubeletConfiguration {
     let mut kubelet = order.class.spec.kubelet.clone().unwrap_or_default();
-    kubelet.max_pods.get_or_insert(i32::try_from(pods).unwrap_or(i32::MAX));
+    if !matches!(kubelet.max_pods, Some(IntOrString::Int(_))) {
+        kubelet.max_pods = Some(IntOrString::Int(i32::try_from(group.pods).unwrap_or(i32::MAX)));
+    }
+    kubelet.kube_reserved = in_place_of(kubelet.kube_reserved, &group.reserved.kube);
+    kubelet.system_reserved = in_place_of(kubelet.system_reserved, &group.reserved.system);
     if kubelet.cluster_dns.as_ref().is_none_or(Vec::is_empty) {
         kubelet.cluster_dns = order.cluster.dns.map(|dns| vec![dns.to_string()]);
     }
     kubelet
+}
+
+/// Nothing where something was written and none of it counts.
+fn in_place_of(
+    written: Option<BTreeMap<String, String>>,
+    resolved: &BTreeMap<String, String>,
+) -> Option<BTreeMap<String, String>> {
+    written.filter(|written| written.is_empty() || !resolved.is_empty())?;
+    Some(resolved.clone())
 }
 
 /// Labels that the kubelet may set on its own node. Those of Kubernetes' domains it may not.

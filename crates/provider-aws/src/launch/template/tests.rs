@@ -1,10 +1,11 @@
 use std::net::IpAddr;
 
 use api::aws::{
-    AmiFamily, AmiSelectorTerm, BlockDevice, BlockDeviceMapping, ConnectionTracking, InterfaceType, MetadataOptions,
-    NetworkInterface, Switch, TokenPolicy, VolumeType,
+    AmiFamily, AmiSelectorTerm, BlockDevice, BlockDeviceMapping, ConnectionTracking, InterfaceType,
+    KubeletConfiguration, MetadataOptions, NetworkInterface, Switch, TokenPolicy, VolumeType,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use model::{Effect, Offering, Overhead, Quantity, Requirement, ResourceName, Resources};
 
 use super::*;
@@ -23,6 +24,7 @@ struct Case {
     placement_group: Option<&'static str>,
     reserved_capacity: bool,
     types: Vec<InstanceType>,
+    reserved: BTreeMap<String, Reserved>,
 }
 
 fn shape(name: &str, arch: &str, pods: i64, efa: i64) -> InstanceType {
@@ -60,6 +62,7 @@ fn case() -> Case {
         placement_group: None,
         reserved_capacity: true,
         types: vec![shape("m5.large", "amd64", 29, 0)],
+        reserved: BTreeMap::new(),
     }
 }
 
@@ -78,7 +81,9 @@ impl Case {
             wants_enclave: self.wants_enclave,
             tags: &self.tags,
             placement_group: self.placement_group,
+            partition: None,
             reserved_capacity: self.reserved_capacity,
+            reserved: &self.reserved,
         };
         plans(&self.types, order)
     }
@@ -286,6 +291,43 @@ fn types_are_grouped_by_what_their_template_depends_on() {
     assert!(matches!(bare.plans(), Err(TemplateError::NoSecurityGroups)));
 }
 
+/// What is set aside by expressions differs from type to type; the texts of the class never reach a node.
+#[test]
+fn types_share_a_template_only_if_the_same_is_set_aside_on_them() {
+    let amounts = |entries: &[(&str, &str)]| -> BTreeMap<String, String> {
+        let entry = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+        entries.iter().map(entry).collect()
+    };
+    let mut case = case();
+    case.class.spec.kubelet = Some(KubeletConfiguration {
+        max_pods: Some(IntOrString::String("max_pods - 9".to_owned())),
+        kube_reserved: Some(amounts(&[("cpu", "vcpus * 35")])),
+        system_reserved: Some(amounts(&[("memory", "0 - vcpus")])),
+        passed_on: [("seccompDefault".to_owned(), serde_json::json!(true))].into(),
+        ..KubeletConfiguration::default()
+    });
+    let names = ["c5.large", "m5.large", "m5.xlarge"];
+    case.types = names.map(|name| shape(name, "amd64", 20, 0)).to_vec();
+    for (name, cpu) in names.into_iter().zip(["70m", "70m", "140m"]) {
+        let reserved = Reserved {
+            kube: amounts(&[("cpu", cpu)]),
+            system: BTreeMap::new(),
+        };
+        case.reserved.insert(name.to_owned(), reserved);
+    }
+    let plans = case.plans().unwrap();
+    let shared: Vec<String> = plans.iter().map(|plan| plan.types.join(" ")).collect();
+    assert_eq!(shared, ["m5.xlarge", "c5.large m5.large"]);
+    for (plan, cpu) in plans.iter().zip(["140m", "70m"]) {
+        let text = String::from_utf8(STANDARD.decode(&plan.data.user_data).unwrap()).unwrap();
+        for part in [&format!("cpu: {cpu}"), "maxPods: 20", "seccompDefault: true"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("vcpus") && !text.contains("systemReserved"), "{text}");
+    }
+    assert_ne!(plans[0].name, plans[1].name);
+}
+
 /// AW24.12.13, AW24.12.14
 #[test]
 fn interfaces_are_addressed_unless_they_carry_efa_traffic_only() {
@@ -455,18 +497,4 @@ fn the_bottlerocket_release_is_taken_from_where_it_is_told() {
         owner: Some("self".to_owned()),
         ..term()
     }));
-}
-
-#[test]
-fn of_several_partitions_the_lowest_is_taken() {
-    let mut case = case();
-    case.placement_group = Some("pg-1");
-    case.requirements = [Requirement::one_of(aws::PLACEMENT_GROUP_PARTITION, ["10", "2"])]
-        .into_iter()
-        .collect();
-    let placement = case.only().data.placement;
-    assert_eq!(
-        (placement.group_id.as_deref(), placement.partition),
-        (Some("pg-1"), Some(2))
-    );
 }

@@ -68,16 +68,32 @@ fn event(kind: &str, instance: &str) -> String {
     json!({"version": "0", "source": "aws.ec2", "detail-type": kind, "detail": {"instance-id": instance}}).to_string()
 }
 
+fn with_queue(foundation: &mut crate::Foundation) {
+    foundation.options = Arc::new(Options {
+        interruption_queue: Some("demo".to_owned()),
+        ..samples::options()
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_received_together_is_looked_up_together() {
+    let scene = scene_with(with_queue).await;
+    for token in ["one", "two", "three"] {
+        let launched = scene.launched(&request(token, on_demand("m5.large"))).await;
+        let message = event("EC2 Spot Instance Interruption Warning", &scene.info(&launched).id);
+        scene.aws.announce(token, &message);
+    }
+    let before = scene.aws.calls("DescribeInstances");
+    let notices = scene.provider.notices().await.unwrap();
+    let receipts: Vec<&str> = notices.iter().map(|notice| notice.receipt.as_str()).collect();
+    assert_eq!(receipts, ["one", "two", "three"]);
+    assert_eq!(scene.aws.calls("DescribeInstances"), before + 1);
+}
+
 /// AW24.15.1, AW24.15.2, AW24.15.3, AW24.15.4
 #[tokio::test(start_paused = true)]
 async fn announcements_become_notices_and_lessons() {
-    let queue = |foundation: &mut crate::Foundation| {
-        foundation.options = Arc::new(Options {
-            interruption_queue: Some("demo".to_owned()),
-            ..samples::options()
-        });
-    };
-    let scene = scene_with(queue).await;
+    let scene = scene_with(with_queue).await;
     let zone = Requirement::one_of(labels::ZONE, ["us-west-2a"]);
     let kind = Requirement::one_of(labels::INSTANCE_TYPE, ["m5.large"]);
     let spot = Requirement::one_of(labels::CAPACITY_TYPE, ["spot"]);

@@ -7,41 +7,21 @@
 //! | `device.attributes["gpu.example.com"].model` | an attribute: string, number, bool or version |
 //! | `device.capacity["gpu.example.com"].memory` | a quantity |
 //!
-//! [`lexer`] and [`parser`] read an expression once, [`eval`] and [`functions`] ask it about a device. An expression that
-//! fails on a device does not match it.
-//!
-//! The evaluator is our own and small. The crate `cel` that others build on needs more than two megabytes of stack for
-//! sixteen nested parentheses, panics on expressions that make objects, walks maps in the order of their hashes and has
-//! no bound on what an expression may cost. The API server bounds all of this when an object is stored, but files for
-//! the command line have met no API server. Left out of Kubernetes' libraries are network addresses, URLs, formats,
-//! times and bytes; an expression that uses them is refused when it is read.
-
-mod eval;
-mod functions;
-mod lexer;
-mod parser;
-mod value;
+//! An expression that fails on a device does not match it.
 
 use std::sync::Arc;
 
+use expressions::{Expression, Functions, Key, Value};
 use model::dra::{AttributeValue, Device};
-
-use self::value::{Key, Value};
-
-/// The API server's limit, in bytes.
-const LONGEST: usize = 10 * 1024;
 
 /// A condition that has been read.
 #[derive(Debug)]
-pub(super) struct Condition(parser::Expr);
+pub(super) struct Condition(Expression);
 
 impl Condition {
     /// The error says what is wrong, in words for the author of the expression.
     pub fn read(text: &str) -> Result<Self, String> {
-        if text.len() > LONGEST {
-            return Err(format!("it has {} bytes, more than {LONGEST}", text.len()));
-        }
-        parser::parse(lexer::tokens(text)?).map(Condition)
+        Expression::read(text, Functions::Kubernetes).map(Condition)
     }
 
     /// Whether it holds for a device of the driver.
@@ -49,7 +29,7 @@ impl Condition {
         let Some(device) = variable(driver, device) else {
             return false;
         };
-        matches!(eval::evaluate(&self.0, device), Some(Value::Bool(true)))
+        self.0.evaluate(&[("device", device)]) == Some(Value::Bool(true))
     }
 }
 

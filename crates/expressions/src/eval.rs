@@ -1,8 +1,8 @@
-//! What an expression says about one device.
+//! What an expression yields.
 
 use std::{cell::Cell, cmp::Ordering, collections::BTreeMap, sync::Arc};
 
-use super::{
+use crate::{
     functions,
     parser::{Expr, Lookup, LoopKind, Operator},
     value::Value,
@@ -12,13 +12,12 @@ use super::{
 const MOST_STEPS: usize = 1_000_000;
 
 /// `None` when the expression fails: something is missing, of another type, out of range, or it takes too long.
-pub(super) fn evaluate(expr: &Expr, device: Value) -> Option<Value> {
+pub(crate) fn evaluate(expr: &Expr, variables: &[(&str, Value)]) -> Option<Value> {
     let evaluation = Evaluation {
         steps: Cell::new(MOST_STEPS),
     };
     let scope = Scope {
-        name: "device",
-        value: device,
+        names: variables,
         outer: None,
     };
     evaluation.value(expr, &scope)
@@ -26,21 +25,20 @@ pub(super) fn evaluate(expr: &Expr, device: Value) -> Option<Value> {
 
 /// Names and what they stand for, the innermost first.
 struct Scope<'a> {
-    name: &'a str,
-    value: Value,
+    names: &'a [(&'a str, Value)],
     outer: Option<&'a Scope<'a>>,
 }
 
 impl Scope<'_> {
     fn get(&self, name: &str) -> Option<Value> {
-        if self.name == name {
-            return Some(self.value.clone());
+        match self.names.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => Some(value.clone()),
+            None => self.outer?.get(name),
         }
-        self.outer?.get(name)
     }
 }
 
-pub(super) struct Evaluation {
+pub(crate) struct Evaluation {
     steps: Cell<usize>,
 }
 
@@ -117,8 +115,7 @@ impl Evaluation {
 
     fn within(&self, scope: &Scope<'_>, name: &str, value: Value, body: &Expr) -> Option<Value> {
         let inner = Scope {
-            name,
-            value,
+            names: &[(name, value)],
             outer: Some(scope),
         };
         self.value(body, &inner)

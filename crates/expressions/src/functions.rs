@@ -6,10 +6,21 @@ use model::Quantity;
 use regex::Regex;
 use semver::Version;
 
-use super::{eval::Evaluation, value::Value};
+use crate::{eval::Evaluation, value::Value};
+
+/// Which functions an expression may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Functions {
+    /// Those of the API server's libraries.
+    Kubernetes,
+    /// The language's own, and `min` and `max` of two numbers.
+    Arithmetic,
+}
 
 /// Name, and the least and the largest number of arguments. Methods start with a dot; their target counts.
-const KNOWN: [(&str, usize, usize); 58] = [
+type Signature = (&'static str, usize, usize);
+
+const OF_THE_LANGUAGE: [Signature; 13] = [
     ("size", 1, 1),
     (".size", 1, 1),
     ("int", 1, 1),
@@ -23,6 +34,11 @@ const KNOWN: [(&str, usize, usize); 58] = [
     (".endsWith", 2, 2),
     (".matches", 2, 2),
     ("matches", 2, 2),
+];
+
+const OF_ARITHMETIC: [Signature; 2] = [("max", 2, 2), ("min", 2, 2)];
+
+const OF_KUBERNETES: [Signature; 45] = [
     (".find", 2, 2),
     (".findAll", 2, 3),
     (".charAt", 2, 2),
@@ -70,15 +86,20 @@ const KNOWN: [(&str, usize, usize); 58] = [
     ("type", 1, 1),
 ];
 
-pub(super) fn known(name: &str, arguments: usize) -> Option<&'static str> {
-    let (name, ..) = KNOWN
+pub(crate) fn known(functions: Functions, name: &str, arguments: usize) -> Option<&'static str> {
+    let further: &[Signature] = match functions {
+        Functions::Kubernetes => &OF_KUBERNETES,
+        Functions::Arithmetic => &OF_ARITHMETIC,
+    };
+    let (name, ..) = OF_THE_LANGUAGE
         .iter()
+        .chain(further)
         .find(|(known, least, most)| *known == name && (*least..=*most).contains(&arguments))?;
     Some(name)
 }
 
 /// `None` for arguments that the function does not take.
-pub(super) fn call(evaluation: &Evaluation, function: &str, arguments: &[Value]) -> Option<Value> {
+pub(crate) fn call(evaluation: &Evaluation, function: &str, arguments: &[Value]) -> Option<Value> {
     // Only `optional.none` takes nothing.
     let Some((first, rest)) = arguments.split_first() else {
         return Some(Value::Optional(None));
@@ -86,6 +107,7 @@ pub(super) fn call(evaluation: &Evaluation, function: &str, arguments: &[Value])
     evaluation.pay(length(first) / 16)?;
     match first {
         _ if function == "dyn" => Some(first.clone()),
+        _ if matches!(function, "max" | "min") => extreme(function, first, rest.first()?),
         _ if function == "optional.of" => Some(Value::Optional(Some(Arc::new(first.clone())))),
         Value::Optional(inner) => optional(function, inner.as_ref(), rest),
         Value::Quantity(amount) => quantity(function, *amount, rest),
@@ -94,6 +116,19 @@ pub(super) fn call(evaluation: &Evaluation, function: &str, arguments: &[Value])
         Value::List(items) => list(function, items, rest),
         Value::Map(map) | Value::Domains(map) if function.ends_with("size") => count(map.len()),
         _ => convert(function, first),
+    }
+}
+
+/// Of two whole numbers a whole one; otherwise a fraction, whichever of the two is the answer.
+fn extreme(function: &str, first: &Value, second: &Value) -> Option<Value> {
+    let second_wins = match function {
+        "max" => second.order(first)?.is_gt(),
+        _ => second.order(first)?.is_lt(),
+    };
+    let chosen = if second_wins { second } else { first };
+    match (first, second) {
+        (Value::Int(_), Value::Int(_)) => Some(chosen.clone()),
+        _ => chosen.number().map(Value::Double),
     }
 }
 

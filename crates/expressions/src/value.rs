@@ -7,7 +7,7 @@ use semver::Version;
 
 /// A value of an expression.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub enum Value {
     Null,
     Bool(bool),
     Int(i64),
@@ -25,7 +25,7 @@ pub(super) enum Value {
 
 /// The key of a map. A whole number is one key, whichever its type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
+pub enum Key {
     Bool(bool),
     Int(i128),
     Text(Arc<str>),
@@ -102,7 +102,7 @@ impl Value {
         }
     }
 
-    fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Value::Double(number) => Some(*number),
             value => Some(value.whole()? as f64),

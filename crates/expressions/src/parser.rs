@@ -1,10 +1,14 @@
 //! Words into an expression.
 
-use super::{functions, lexer::Token, value::Value};
+use crate::{
+    functions::{self, Functions},
+    lexer::Token,
+    value::Value,
+};
 
 /// An expression.
 #[derive(Debug)]
-pub(super) enum Expr {
+pub(crate) enum Expr {
     Literal(Value),
     Name(String),
     Select {
@@ -47,7 +51,7 @@ pub(super) enum Expr {
 
 /// What a lookup yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lookup {
+pub(crate) enum Lookup {
     Value,
     /// Whether there is a value.
     Presence,
@@ -56,7 +60,7 @@ pub(super) enum Lookup {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(crate) enum Operator {
     Equal,
     Unequal,
     Less,
@@ -72,7 +76,7 @@ pub(super) enum Operator {
 }
 
 #[derive(Debug)]
-pub(super) enum LoopKind {
+pub(crate) enum LoopKind {
     All,
     Exists,
     ExistsOne,
@@ -85,8 +89,9 @@ pub(super) enum LoopKind {
 /// a small thread bears several times as much.
 const DEEPEST: usize = 100;
 
-pub(super) fn parse(tokens: Vec<Token>) -> Result<Expr, String> {
+pub(crate) fn parse(tokens: Vec<Token>, functions: Functions) -> Result<Expr, String> {
     let mut parser = Parser {
+        functions,
         tokens,
         next: 0,
         depth: 0,
@@ -99,6 +104,7 @@ pub(super) fn parse(tokens: Vec<Token>) -> Result<Expr, String> {
 }
 
 struct Parser {
+    functions: Functions,
     tokens: Vec<Token>,
     next: usize,
     depth: usize,
@@ -343,7 +349,7 @@ impl Parser {
                 _ => Err("has() takes one selection, such as has(device.attributes[\"domain\"].name)".to_owned()),
             };
         }
-        call(name, arguments)
+        self.call(name, arguments)
     }
 
     fn method(&mut self, target: Expr, name: String) -> Parsed {
@@ -354,12 +360,24 @@ impl Parser {
         };
         match (namespace, name.as_str()) {
             (Some("cel"), "bind") => bind(arguments),
-            (Some(namespace @ ("sets" | "optional")), _) => call(&format!("{namespace}.{name}"), arguments),
+            (Some(namespace @ ("sets" | "optional")), _) => self.call(&format!("{namespace}.{name}"), arguments),
             (_, "all" | "exists" | "exists_one" | "filter" | "map") => round(target, &name, arguments),
             _ => {
                 let arguments = std::iter::once(target).chain(arguments).collect();
-                call(&format!(".{name}"), arguments)
+                self.call(&format!(".{name}"), arguments)
             }
+        }
+    }
+
+    /// A function of this name, which for methods starts with a dot, and with as many arguments.
+    fn call(&self, name: &str, arguments: Vec<Expr>) -> Parsed {
+        match functions::known(self.functions, name, arguments.len()) {
+            Some(function) => Ok(Expr::Call { function, arguments }),
+            None => Err(format!(
+                "function {} does not exist, or not with {} arguments",
+                name.trim_start_matches('.'),
+                arguments.len() - usize::from(name.starts_with('.'))
+            )),
         }
     }
 }
@@ -369,18 +387,6 @@ fn select(of: Expr, field: String, how: Lookup) -> Expr {
         of: Box::new(of),
         field,
         how,
-    }
-}
-
-/// A function of this name, which for methods starts with a dot, and with as many arguments.
-fn call(name: &str, arguments: Vec<Expr>) -> Parsed {
-    match functions::known(name, arguments.len()) {
-        Some(function) => Ok(Expr::Call { function, arguments }),
-        None => Err(format!(
-            "function {} does not exist, or not with {} arguments",
-            name.trim_start_matches('.'),
-            arguments.len() - usize::from(name.starts_with('.'))
-        )),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{iter::Peekable, str::CharIndices};
 
 /// One word of an expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     Name(String),
     Int(i64),
     Uint(u64),
@@ -20,7 +20,7 @@ const SIGNS: [&str; 25] = [
     ")", "[", "]", "{",
 ];
 
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut lexer = Lexer {
         text,
         rest: text.char_indices().peekable(),
