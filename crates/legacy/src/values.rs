@@ -273,7 +273,10 @@ impl Rewrite<'_> {
                     .unwrap_or_default()
                     .to_owned()
             }
-            Some(_) => return,
+            Some(other) => {
+                self.put("controller", "image", other);
+                return;
+            }
         };
         self.notes.warn(
             "controller.image",

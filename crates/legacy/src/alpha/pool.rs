@@ -123,8 +123,7 @@ fn requirements(
     let written = spec.requirements.as_deref().unwrap_or_default();
     let mut requirements = requirements::renamed(written, notes);
     if !context.options.ignore_defaults {
-        let has_label = |key: &str| spec.labels.as_ref().is_some_and(|labels| labels.contains_key(key));
-        let added = requirements::defaults(generation, &requirements, has_label);
+        let added = requirements::defaults(generation, &requirements, spec.labels.as_ref());
         if !added.is_empty() {
             let keys = added
                 .iter()

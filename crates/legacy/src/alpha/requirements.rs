@@ -1,5 +1,7 @@
 //! Requirements: renamed keys, and what admission used to add.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use api::labels::{self, capacity_type};
 use api::v1::{Operator, Requirement};
 
@@ -40,32 +42,33 @@ pub fn renamed(written: &[Requirement], notes: &mut Notes) -> Vec<Requirement> {
 
 /// What admission of that release would have added to these requirements, in its order.
 ///
-/// Early releases looked at labels too, and had no opinion on instance types.
+/// A label is a requirement too. Later releases added theirs beside it, and a pool that asks for two values has no nodes.
+/// Early releases had no opinion on instance types.
 pub fn defaults(
     generation: Generation,
     requirements: &[Requirement],
-    has_label: impl Fn(&str) -> bool,
+    labels: Option<&BTreeMap<String, String>>,
 ) -> Vec<Requirement> {
-    let present = |key: &str| requirements.iter().any(|requirement| requirement.key == key);
-    let early = generation != Generation::V1Alpha5;
+    let required = requirements.iter().map(|requirement| requirement.key.as_str());
+    let labelled = labels.into_iter().flatten().map(|(key, _)| labels::normalized(key));
+    let present: BTreeSet<&str> = required.chain(labelled).collect();
     let mut added = Vec::new();
     for (key, value) in [
         (labels::OS, "linux"),
         (labels::ARCH, "amd64"),
         (labels::CAPACITY_TYPE, capacity_type::ON_DEMAND),
     ] {
-        if !present(key) && !(early && has_label(key)) {
+        if !present.contains(key) {
             added.push(one_of(key, [value]));
         }
     }
-    if !early
-        && !requirements
-            .iter()
-            .any(|requirement| narrows_instance_types(&requirement.key))
-    {
+    if generation == Generation::V1Alpha5 && !present.iter().any(|key| narrows_instance_types(key)) {
         added.push(one_of(labels::aws::INSTANCE_CATEGORY, ["c", "m", "r"]));
-        let generation = requirement(labels::aws::INSTANCE_GENERATION, Operator::Gt, vec!["2".to_owned()]);
-        added.push(generation);
+        added.push(requirement(
+            labels::aws::INSTANCE_GENERATION,
+            Operator::Gt,
+            vec!["2".to_owned()],
+        ));
     }
     added
 }

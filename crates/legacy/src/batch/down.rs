@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::draft::{Draft, Role};
 use super::kind::Kind;
-use super::{Source, other, refused};
+use super::{Source, claims, other, refused};
 use crate::alpha;
 use crate::beta::{self, V1BETA1};
 use crate::context::Context;
@@ -89,6 +89,7 @@ fn pool(source: &Source<'_>, kubelets: &Kubelets, context: &Context<'_>) -> Draf
             ..Draft::kept(source, source.object.clone().into_owned())
         };
     };
+    beta::node_pool::check_kubelet(&source.object, &mut notes);
     let mut metadata = manifest::metadata(&source.object);
     // An annotation of 1.0 overrides the class, so the class only speaks where there is none.
     if manifest::annotation(&source.object, beta::annotations::KUBELET).is_none()
@@ -169,7 +170,7 @@ fn claim(source: &Source<'_>, object: &Value, context: &Context<'_>) -> Draft {
             ..Draft::kept(source, source.object.clone().into_owned())
         };
     };
-    let mut metadata = super::claim_metadata(object, "karpenter.sh/v1beta1");
+    let mut metadata = claims::metadata(object, "karpenter.sh/v1beta1");
     let spec = beta::node_claim::down(spec, &mut metadata, force, &mut notes);
     let mut made = manifest::object("karpenter.sh/v1beta1", "NodeClaim", metadata, spec);
     if let Some(status) = object.get("status").filter(|status| !manifest::is_empty(status)) {

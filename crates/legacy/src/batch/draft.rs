@@ -1,10 +1,11 @@
 //! A document on its way.
 
 use api::aws::KubeletConfiguration;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::Source;
-use crate::notes::Notes;
+use super::{Output, Source};
+use crate::notes::{Notes, Warning};
+use crate::{beta, manifest};
 
 #[derive(Debug)]
 pub struct Draft {
@@ -43,6 +44,19 @@ pub struct ClassRole {
     pub alpha: bool,
 }
 
+impl PoolRole {
+    /// Takes the annotations off that a conversion of a single object needs: their content finds its place in a class.
+    pub fn take(metadata: &mut Map<String, Value>, class: &str, settled: bool) -> Self {
+        manifest::take_annotation(metadata, beta::annotations::NODE_CLASS_REFERENCE);
+        let kubelet = beta::node_pool::take_kubelet(metadata);
+        Self {
+            class: class.to_owned(),
+            settled: settled && kubelet.is_none(),
+            kubelet,
+        }
+    }
+}
+
 impl Draft {
     pub fn kept(source: &Source<'_>, object: Value) -> Self {
         Draft {
@@ -67,11 +81,29 @@ impl Draft {
     }
 
     pub fn name(&self) -> &str {
-        crate::manifest::name(&self.object)
+        manifest::name(&self.object)
     }
 
     pub fn is_karpenters(&self) -> bool {
-        let (group, _) = crate::manifest::group_version(&self.object);
+        let (group, _) = manifest::group_version(&self.object);
         matches!(group, "karpenter.sh" | "karpenter.k8s.aws")
+    }
+
+    /// The document for the user, and what there is to say about it.
+    pub fn finished(self) -> (Output, Vec<Warning>) {
+        let (input, object, warnings) = (self.input, self.object, self.notes.warnings);
+        if !self.changed {
+            return (Output::Kept { input, object }, warnings);
+        }
+        let told = warnings.iter().filter(|_| !self.silent);
+        let comments = told.map(Warning::comment).collect();
+        (
+            Output::Made {
+                input,
+                object,
+                comments,
+            },
+            warnings,
+        )
     }
 }

@@ -1,15 +1,17 @@
 //! Many documents at once: what one of them says may decide what becomes of another.
 
+mod claims;
 mod down;
 mod draft;
 mod kind;
+mod kubelets;
 mod provisioner;
 mod up;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use self::draft::Draft;
 use self::kind::Kind;
@@ -89,6 +91,25 @@ impl Source<'_> {
 
 /// Converts all documents, or none.
 pub fn convert(inputs: &[Input], options: &Options) -> Result<Conversion, Vec<Refusal>> {
+    let sources = sources(inputs);
+    let (context, mut refusals) = context(&sources, options);
+    let mut drafts = match options.target {
+        Target::V1 => up::drafts(&sources, &context),
+        Target::V1Beta1 => down::drafts(&sources, &context),
+    };
+    refusals.extend(clashes(&drafts));
+    for draft in &mut drafts {
+        refusals.append(&mut draft.notes.refusals);
+    }
+    if refusals.is_empty() {
+        Ok(conversion(&sources, drafts, options))
+    } else {
+        Err(refusals)
+    }
+}
+
+/// What flags, settings, values and descriptions say. A flag wins over what is found.
+fn context<'a>(sources: &[Source<'_>], options: &'a Options) -> (Context<'a>, Vec<Refusal>) {
     let mut facts = Facts {
         cluster_name: options.cluster_name.clone(),
         default_instance_profile: options.default_instance_profile.clone(),
@@ -97,8 +118,7 @@ pub fn convert(inputs: &[Input], options: &Options) -> Result<Conversion, Vec<Re
     };
     let mut refusals = Vec::new();
     let mut launch_templates = Vec::new();
-    let sources = sources(inputs);
-    for source in &sources {
+    for source in sources {
         match source.kind {
             Kind::Settings => facts.fill(settings::facts_of_config_map(&source.object)),
             Kind::Values => facts.fill(values::facts(&source.object)),
@@ -118,47 +138,29 @@ pub fn convert(inputs: &[Input], options: &Options) -> Result<Conversion, Vec<Re
         facts,
         launch_templates,
     };
-    let drafts = match options.target {
-        Target::V1 => up::drafts(&sources, &context),
-        Target::V1Beta1 => down::drafts(&sources, &context),
-    };
+    (context, refusals)
+}
+
+fn conversion(sources: &[Source<'_>], drafts: Vec<Draft>, options: &Options) -> Conversion {
     let mut conversion = Conversion {
         recognized: sources.iter().any(|source| source.kind != Kind::Other),
         ..Conversion::default()
     };
-    if options.target == Target::V1 && sources.iter().any(|source| matches!(source.kind, Kind::Provisioner(_))) {
-        conversion
-            .warnings
-            .extend([Change::DriftIsOn, Change::PodsAreNotBound].map(for_every_pool));
+    let is_provisioner = |source: &Source<'_>| matches!(source.kind, Kind::Provisioner(_));
+    if options.target == Target::V1 && sources.iter().any(is_provisioner) {
+        let changes = [Change::DriftIsOn, Change::PodsAreNotBound];
+        conversion.warnings.extend(changes.map(for_every_pool));
     }
     for source in sources.iter().filter(|source| source.kind == Kind::Other) {
-        *conversion
-            .others
-            .entry(manifest::text(&source.object, "kind").to_owned())
-            .or_default() += 1;
+        let kind = manifest::text(&source.object, "kind").to_owned();
+        *conversion.others.entry(kind).or_default() += 1;
     }
-    refusals.extend(clashes(&drafts));
     for draft in drafts {
-        refusals.extend(draft.notes.refusals);
-        let comments = draft.notes.warnings.iter().map(Warning::comment).collect();
-        conversion.warnings.extend(draft.notes.warnings);
-        let (input, object) = (draft.input, draft.object);
-        conversion.outputs.push(if draft.changed {
-            let comments = if draft.silent { Vec::new() } else { comments };
-            Output::Made {
-                input,
-                object,
-                comments,
-            }
-        } else {
-            Output::Kept { input, object }
-        });
+        let (output, warnings) = draft.finished();
+        conversion.outputs.push(output);
+        conversion.warnings.extend(warnings);
     }
-    if refusals.is_empty() {
-        Ok(conversion)
-    } else {
-        Err(refusals)
-    }
+    conversion
 }
 
 fn for_every_pool(change: Change) -> Warning {
@@ -206,13 +208,14 @@ fn described(document: &Value) -> Result<Vec<Description>, String> {
     serde_path_to_error::deserialize(&document[DESCRIPTION_FIELD]).map_err(|error| error.to_string())
 }
 
-/// Two objects of one kind and name would overwrite each other.
+/// Two objects of one kind and name would overwrite each other. If they did so before, that is not for us to judge.
 fn clashes(drafts: &[Draft]) -> Vec<Refusal> {
-    let mut seen = BTreeSet::new();
+    let mut seen = BTreeMap::new();
     let mut refusals = Vec::new();
     for draft in drafts.iter().filter(|draft| draft.is_karpenters()) {
         let object = kind::title(&draft.object);
-        if !seen.insert(object.clone()) {
+        let before = seen.insert(object.clone(), draft.changed);
+        if before.is_some_and(|changed| changed || draft.changed) {
             refusals.push(Refusal {
                 subject: draft.notes.subject.clone(),
                 field: "metadata.name".to_owned(),
@@ -241,36 +244,4 @@ fn refused(source: &Source<'_>, field: &str, reason: Reason) -> Draft {
         notes,
         ..Draft::kept(source, source.object.clone().into_owned())
     }
-}
-
-/// Claims are state: who owns them, and which pool they were made from, stays on them.
-fn claim_metadata(claim: &Value, api_version: &str) -> Map<String, Value> {
-    let mut metadata = manifest::metadata(claim);
-    let written = claim.get("metadata").unwrap_or(&Value::Null);
-    if let Some(annotations) = written.get("annotations").and_then(Value::as_object) {
-        let hashes = annotations
-            .iter()
-            .filter(|(key, _)| key.ends_with("-hash") || key.ends_with("-hash-version"));
-        for (key, value) in hashes.filter_map(|(key, value)| Some((key, value.as_str()?))) {
-            manifest::annotate(&mut metadata, key, value.to_owned());
-        }
-    }
-    let owners = written
-        .get("ownerReferences")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let owners: Vec<Value> = owners
-        .map(|owner| {
-            let mut owner = owner.clone();
-            if manifest::text(&owner, "kind") == "NodePool" {
-                owner["apiVersion"] = api_version.into();
-            }
-            owner
-        })
-        .collect();
-    if !owners.is_empty() {
-        metadata.insert("ownerReferences".to_owned(), owners.into());
-    }
-    metadata
 }

@@ -1,24 +1,19 @@
 //! Everything to v1.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use api::aws::{EC2NodeClassSpec, KubeletConfiguration};
-use api::duration::DurationOrNever;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::draft::{ClassRole, Draft, PoolRole, Role};
 use super::kind::Kind;
-use super::{Source, other, refused};
-use crate::alpha::machine::PoolFacts;
-use crate::alpha::{self, devices, launch_template};
+use super::{Source, claims, kubelets, other, refused};
+use crate::alpha::{devices, launch_template};
 use crate::beta;
 use crate::context::Context;
-use crate::kubelet::{Placement, Wish, place};
 use crate::notes::{Change, Notes, Reason};
 use crate::{manifest, settings, values};
 
-/// The pod limit that a node had when it was not limited by its network interfaces.
-const UNLIMITED_PODS: i32 = 110;
 const LONGEST_NAME: usize = 253;
 
 pub fn drafts(sources: &[Source<'_>], context: &Context<'_>) -> Vec<Draft> {
@@ -31,8 +26,8 @@ pub fn drafts(sources: &[Source<'_>], context: &Context<'_>) -> Vec<Draft> {
         }
         drafts.extend(draft(source, &classes, context));
     }
-    settle_kubelets(&mut drafts, context);
-    settle_claims(&mut drafts);
+    kubelets::settle(&mut drafts, context);
+    claims::settle(&mut drafts);
     drafts
 }
 
@@ -95,24 +90,13 @@ fn beta_pool(source: &Source<'_>) -> Draft {
     }
     let mut metadata = manifest::metadata(&object);
     let spec = beta::node_pool::up(read.value, &mut metadata);
-    let role = take_pool_role(&mut metadata, &spec.template.spec.node_class_ref.name, false);
+    let role = PoolRole::take(&mut metadata, &spec.template.spec.node_class_ref.name, false);
     Draft::made(
         source,
         manifest::object("karpenter.sh/v1", "NodePool", metadata, spec),
         Role::Pool(role),
         notes,
     )
-}
-
-/// Takes the annotations off that a conversion of a single object needs: their content finds its place in a class.
-fn take_pool_role(metadata: &mut serde_json::Map<String, Value>, class: &str, settled: bool) -> PoolRole {
-    manifest::take_annotation(metadata, beta::annotations::NODE_CLASS_REFERENCE);
-    let kubelet = beta::node_pool::take_kubelet(metadata);
-    PoolRole {
-        class: class.to_owned(),
-        settled: settled && kubelet.is_none(),
-        kubelet,
-    }
 }
 
 /// A pool of v1 stays as it is, unless a webhook of 1.0 left annotations on it.
@@ -132,15 +116,18 @@ fn pool(source: &Source<'_>) -> Draft {
     };
     if changed {
         let mut metadata = manifest::metadata(&object);
-        role = take_pool_role(&mut metadata, &class, true);
+        role = PoolRole::take(&mut metadata, &class, true);
         object["metadata"] = Value::Object(metadata);
         if let Some(fields) = object.as_object_mut() {
             fields.remove("status");
         }
     }
+    let mut notes = Notes::on(source.subject.clone());
+    beta::node_pool::check_kubelet(&source.object, &mut notes);
     Draft {
         changed,
         role: Role::Pool(role),
+        notes,
         ..Draft::kept(source, object)
     }
 }
@@ -205,106 +192,11 @@ fn class(source: &Source<'_>) -> Draft {
     }
 }
 
-/// Gives every class its kubelet settings, and pools that differ classes of their own.
-fn settle_kubelets(drafts: &mut Vec<Draft>, context: &Context<'_>) {
-    let mut known = BTreeMap::new();
-    for draft in drafts.iter() {
-        if let Role::Class(role) = &draft.role {
-            known.insert(draft.name().to_owned(), role.kubelet.clone());
-        }
+/// The annotation that keeps a launch template, on the class that is made.
+pub fn keep_template(metadata: &mut Map<String, Value>, kept: Option<String>) {
+    if let Some(kept) = kept {
+        manifest::annotate(metadata, launch_template::ANNOTATION, kept);
     }
-    let mut wishes = Vec::new();
-    for draft in drafts.iter_mut() {
-        let Role::Pool(role) = &draft.role else { continue };
-        match known.get(&role.class) {
-            Some(own) => wishes.push(Wish {
-                pool: draft.name().to_owned(),
-                class: role.class.clone(),
-                kubelet: role.kubelet.clone().or_else(|| own.clone()),
-                settled: role.settled,
-            }),
-            None if role.kubelet.is_some() => {
-                let class = role.class.clone();
-                if context.options.force {
-                    draft.notes.warn("kubelet", Change::Forced { to: "a pool of v1" });
-                } else {
-                    draft.notes.refuse("kubelet", Reason::KubeletWithoutClass { class });
-                }
-            }
-            None => {}
-        }
-    }
-    let placement = place(&wishes);
-    let mut settled = Vec::new();
-    for mut draft in std::mem::take(drafts) {
-        match &draft.role {
-            Role::Pool(_) => move_pool(&mut draft, &placement),
-            Role::Class(_) => {
-                let copies = settle_class(&mut draft, &placement, context);
-                settled.push(draft);
-                settled.extend(copies);
-                continue;
-            }
-            Role::Claim | Role::None => {}
-        }
-        settled.push(draft);
-    }
-    *drafts = settled;
-}
-
-fn move_pool(draft: &mut Draft, placement: &Placement) {
-    if let Some(class) = placement.moved.get(draft.name()).cloned() {
-        draft.object["spec"]["template"]["spec"]["nodeClassRef"]["name"] = class.as_str().into();
-        draft.changed = true;
-        if let Role::Pool(role) = &mut draft.role {
-            role.class = class;
-        }
-    }
-}
-
-/// Writes the settings into the class; the answer is the copies that others need.
-fn settle_class(draft: &mut Draft, placement: &Placement, context: &Context<'_>) -> Vec<Draft> {
-    let Role::Class(role) = &draft.role else {
-        return Vec::new();
-    };
-    let pod_limit = role.alpha && context.facts.unlimited_density;
-    let name = draft.name().to_owned();
-    let original = draft.object.clone();
-    let kubelet = placement
-        .classes
-        .get(&name)
-        .cloned()
-        .unwrap_or_else(|| role.kubelet.clone());
-    let already = role.kubelet == kubelet && !pod_limit;
-    if !already {
-        draft.changed = true;
-        write_kubelet(draft, kubelet, pod_limit);
-    }
-    let mut copies = Vec::new();
-    for copy in placement.copies.iter().filter(|copy| copy.of == name) {
-        let mut made = Draft {
-            input: draft.input,
-            object: original.clone(),
-            role: Role::None,
-            changed: true,
-            silent: false,
-            notes: Notes::on(draft.notes.subject.clone()),
-        };
-        made.object["metadata"]["name"] = copy.name.as_str().into();
-        let (class, pools) = (name.clone(), copy.pools.join(", "));
-        made.notes.warn(
-            "",
-            Change::KubeletSplit {
-                class,
-                copy: copy.name.clone(),
-                pools,
-            },
-        );
-        check_name(&copy.name, &mut made.notes);
-        write_kubelet(&mut made, copy.kubelet.clone(), pod_limit);
-        copies.push(made);
-    }
-    copies
 }
 
 pub fn check_name(name: &str, notes: &mut Notes) {
@@ -313,83 +205,5 @@ pub fn check_name(name: &str, notes: &mut Notes) {
             "metadata.name",
             format!("{name:?} is longer than {LONGEST_NAME} characters"),
         );
-    }
-}
-
-fn write_kubelet(draft: &mut Draft, kubelet: Option<KubeletConfiguration>, pod_limit: bool) {
-    let mut kubelet = kubelet.unwrap_or_default();
-    if pod_limit && kubelet.max_pods.is_none() {
-        kubelet.max_pods = Some(UNLIMITED_PODS);
-        draft.notes.warn("", Change::DensityWritten);
-    }
-    let Some(spec) = draft.object.get_mut("spec").and_then(Value::as_object_mut) else {
-        return;
-    };
-    if kubelet == KubeletConfiguration::default() {
-        spec.remove("kubelet");
-    } else {
-        spec.insert("kubelet".to_owned(), json!(kubelet));
-    }
-}
-
-/// Claims take their class and their time to expire from the pool as it is now.
-fn settle_claims(drafts: &mut [Draft]) {
-    let mut pools = BTreeMap::new();
-    for draft in drafts.iter() {
-        if let Role::Pool(role) = &draft.role {
-            let expire_after = draft
-                .object
-                .pointer("/spec/template/spec/expireAfter")
-                .and_then(Value::as_str);
-            let facts = PoolFacts {
-                class: Some(role.class.clone()),
-                expire_after: expire_after.map(DurationOrNever::from),
-            };
-            pools.insert(draft.name().to_owned(), facts);
-        }
-    }
-    for draft in drafts.iter_mut().filter(|draft| draft.role == Role::Claim) {
-        let made = if manifest::text(&draft.object, "kind") == "Machine" {
-            let pool = alpha::machine::provisioner(&draft.object).and_then(|name| pools.get(name));
-            alpha::machine::node_claim(&draft.object, pool, &mut draft.notes)
-        } else {
-            beta_claim(&draft.object, &pools, &mut draft.notes)
-        };
-        if let Some(object) = made {
-            draft.object = object;
-            draft.changed = true;
-        }
-    }
-}
-
-fn beta_claim(claim: &Value, pools: &BTreeMap<String, PoolFacts>, notes: &mut Notes) -> Option<Value> {
-    notes.warn("", Change::IsState { kind: "NodeClaim" });
-    let read = manifest::read::<beta::NodeClaimSpec>(claim, "spec", notes)?;
-    for field in read.unknown {
-        notes.warn(field, Change::FieldUnknown);
-    }
-    let label = claim
-        .pointer("/metadata/labels")
-        .and_then(|labels| labels.get(api::labels::NODE_POOL));
-    let pool = label.and_then(Value::as_str).and_then(|name| pools.get(name));
-    if pool.is_none() {
-        notes.warn("", Change::PoolUnknown);
-    }
-    let mut metadata = super::claim_metadata(claim, "karpenter.sh/v1");
-    let expire_after = pool.and_then(|pool| pool.expire_after.clone());
-    let mut spec = beta::node_claim::up(read.value, expire_after, &mut metadata);
-    let role = take_pool_role(&mut metadata, &spec.node_class_ref.name, false);
-    spec.node_class_ref.name = pool.and_then(|pool| pool.class.clone()).unwrap_or(role.class);
-    let mut object = manifest::object("karpenter.sh/v1", "NodeClaim", metadata, spec);
-    if let Some(status) = claim.get("status").filter(|status| !manifest::is_empty(status)) {
-        object["status"] = status.clone();
-    }
-    Some(object)
-}
-
-/// The annotation that keeps a launch template, on the class that is made.
-pub fn keep_template(metadata: &mut serde_json::Map<String, Value>, kept: Option<String>) {
-    if let Some(kept) = kept {
-        manifest::annotate(metadata, launch_template::ANNOTATION, kept);
     }
 }

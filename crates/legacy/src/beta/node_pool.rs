@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::types::{Budget, Disruption, NodeClassRef, NodePoolSpec, Template, TemplateSpec};
 use super::{V1BETA1, annotations};
-use crate::manifest::{annotate, take_annotation};
+use crate::manifest::{annotate, annotation, take_annotation};
 use crate::notes::{Change, Notes};
 
 const WHEN_UNDERUTILIZED: &str = "WhenUnderutilized";
@@ -233,6 +233,15 @@ pub fn put_kubelet(metadata: &mut Map<String, Value>, kubelet: Option<&KubeletCo
             annotations::KUBELET,
             serde_json::to_string(kubelet).unwrap_or_default(),
         );
+    }
+}
+
+/// An annotation that cannot be read would be lost with whatever it says.
+pub fn check_kubelet(object: &Value, notes: &mut Notes) {
+    if let Some(text) = annotation(object, annotations::KUBELET)
+        && let Err(error) = serde_json::from_str::<KubeletConfiguration>(text)
+    {
+        notes.invalid(format!("metadata.annotations[{}]", annotations::KUBELET), error);
     }
 }
 
