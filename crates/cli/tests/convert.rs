@@ -244,10 +244,10 @@ spec:
   role: $KARPENTER_NODE_ROLE
   securityGroupSelectorTerms:
   - tags:
-      kubernetes.io/cluster/demo: '*'
+      kubernetes.io/cluster/demo: \"*\"
   subnetSelectorTerms:
   - tags:
-      kubernetes.io/cluster/demo: '*'
+      kubernetes.io/cluster/demo: \"*\"
 "
     );
 }

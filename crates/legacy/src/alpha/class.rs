@@ -2,7 +2,7 @@
 
 use api::aws::{AmiSelectorTerm, EC2NodeClassSpec, SecurityGroupSelectorTerm, SubnetSelectorTerm, Tags};
 
-use super::devices::{absent_metadata_options, metadata_options, ubuntu_root, volumes};
+use super::devices::{absent_metadata_options, check_metadata_options, metadata_options, ubuntu_root, volumes};
 use super::images::images;
 use super::launch_template::{self, TemplateRef};
 use super::selectors::{Selected, Term, product, terms};
@@ -89,7 +89,10 @@ pub fn v1(source: &ClassSource, context: &Context<'_>, notes: &mut Notes) -> (EC
         class.subnet_selector_terms = each(terms(&selector, Selected::Subnets, field, notes));
     }
     class.metadata_options = match &spec.metadata_options {
-        Some(written) => Some(metadata_options(written)),
+        Some(written) => {
+            check_metadata_options(written, notes);
+            Some(metadata_options(written))
+        }
         None if options.v1_metadata_defaults => None,
         None => {
             notes.warn("spec.metadataOptions", Change::HopLimitWritten);
@@ -128,6 +131,22 @@ pub fn v1(source: &ClassSource, context: &Context<'_>, notes: &mut Notes) -> (EC
     }
     identity(spec, context, &mut class, notes);
     (class, annotation)
+}
+
+/// What a launch template decides could not be said beside it.
+pub fn check_exclusions(spec: &NodeTemplateSpec, notes: &mut Notes) {
+    let said = [
+        ("securityGroupSelector", spec.security_group_selector.is_some()),
+        ("metadataOptions", spec.metadata_options.is_some()),
+        ("amiFamily", spec.ami_family.is_some()),
+        ("instanceProfile", spec.instance_profile.is_some()),
+        ("blockDeviceMappings", spec.block_device_mappings.is_some()),
+        ("userData", spec.user_data.is_some()),
+        ("amiSelector", spec.ami_selector.is_some()),
+    ];
+    for (field, _) in said.iter().filter(|(_, present)| *present) {
+        notes.invalid(format!("spec.{field}"), "excludes launchTemplate");
+    }
 }
 
 fn each<T: From<Term>>(terms: Vec<Term>) -> Vec<T> {

@@ -28,6 +28,32 @@ pub fn metadata_options(written: &MetadataOptions) -> MetadataOptions {
     }
 }
 
+/// The words and bounds that admission held the options to.
+pub fn check_metadata_options(written: &MetadataOptions, notes: &mut Notes) {
+    let field = |name: &str| format!("spec.metadataOptions.{name}");
+    let switches = [
+        ("httpEndpoint", &written.http_endpoint),
+        ("httpProtocolIPv6", &written.http_protocol_ipv6),
+    ];
+    for (name, switch) in switches {
+        if let Some(Switch::Other(word)) = switch {
+            notes.invalid(field(name), format!("{word:?} is neither enabled nor disabled"));
+        }
+    }
+    if let Some(TokenPolicy::Other(word)) = &written.http_tokens {
+        notes.invalid(
+            field("httpTokens"),
+            format!("{word:?} is neither required nor optional"),
+        );
+    }
+    if written
+        .http_put_response_hop_limit
+        .is_some_and(|hops| !(1..=64).contains(&hops))
+    {
+        notes.invalid(field("httpPutResponseHopLimit"), "is not between 1 and 64");
+    }
+}
+
 /// The root volume that Ubuntu nodes had without saying so.
 pub fn ubuntu_root() -> BlockDeviceMapping {
     BlockDeviceMapping {

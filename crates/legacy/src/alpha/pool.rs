@@ -11,6 +11,7 @@ use api::v1::{
 };
 use api::{validate, vocabulary};
 use jiff::SignedDuration;
+use model::Quantity;
 use serde_json::Value;
 
 use super::keys::{DO_NOT_CONSOLIDATE, Fate, fate};
@@ -80,6 +81,12 @@ fn check_numbers(spec: &ProvisionerSpec, notes: &mut Notes) {
     }
     if spec.weight.is_some_and(|weight| !(1..=100).contains(&weight)) {
         notes.invalid("spec.weight", "is not between 1 and 100");
+    }
+    for (resource, amount) in limits(spec).iter().flatten() {
+        if Quantity::parse(&amount.0).is_err() {
+            let problem = format!("{:?} is not a quantity", amount.0);
+            notes.invalid(format!("spec.limits.resources[{resource}]"), problem);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::alpha::{Generation, early, pool};
 use crate::context::Context;
 use crate::manifest;
 use crate::notes::{Change, Notes};
-use crate::options::Target;
+use crate::options::{LaunchTemplates, Target};
 
 /// A Provisioner in the words of v1alpha5, and where its class comes from.
 struct Parts {
@@ -94,6 +94,9 @@ pub fn node_template(source: &Source<'_>, context: &Context<'_>) -> Draft {
     };
     for field in read.unknown {
         notes.warn(field, Change::FieldUnknown);
+    }
+    if read.value.launch_template.is_some() && context.options.launch_templates != LaunchTemplates::Refuse {
+        class::check_exclusions(&read.value, &mut notes);
     }
     let class = ClassSource {
         launch_template: read.value.launch_template.clone().map(early::by_name),

@@ -106,3 +106,17 @@ fn a_template_that_is_not_described_or_not_enough_is_refused() {
     let odd = "LaunchTemplateVersions: [{VersionNumber: many}]";
     assert!(refused(odd, &Options::default())[0].contains("LaunchTemplateVersions"));
 }
+
+#[test]
+fn what_a_template_decides_is_not_said_beside_it() {
+    let beside = TEMPLATE.replace(
+        "launchTemplate: mine",
+        "launchTemplate: mine, amiFamily: AL2, userData: x",
+    );
+    let told = refused(&format!("{beside}{DESCRIBED}"), &options(LaunchTemplates::Resolve));
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told.iter().all(|told| told.contains("excludes launchTemplate")),
+        "{told:?}"
+    );
+}

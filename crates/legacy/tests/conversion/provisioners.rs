@@ -368,6 +368,7 @@ fn what_admission_refused_is_refused() {
         ("ttlSecondsAfterEmpty: -1", "negative"),
         ("ttlSecondsUntilExpired: -1", "negative"),
         ("weight: 101", "between 1 and 100"),
+        ("limits: {resources: {cpu: lots}}", "is not a quantity"),
         ("provider: {subnetSelector: {a: b}}", "excludes spec.provider"),
         ("kubeletConfiguration: {containerRuntime: dockerd}", "containerd"),
         (

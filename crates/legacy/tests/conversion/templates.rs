@@ -231,6 +231,19 @@ fn the_metadata_service_stays_as_far_away_as_it_was() {
 }
 
 #[test]
+fn words_and_bounds_of_metadata_options_are_held_to() {
+    for (options, part) in [
+        ("{httpEndpoint: maybe}", "neither enabled nor disabled"),
+        ("{httpProtocolIPv6: maybe}", "neither enabled nor disabled"),
+        ("{httpTokens: maybe}", "neither required nor optional"),
+        ("{httpPutResponseHopLimit: 65}", "between 1 and 64"),
+    ] {
+        let told = refused(&template(&format!("metadataOptions: {options}")), &Options::default());
+        assert!(told[0].contains(part), "{options}: {told:?}");
+    }
+}
+
+#[test]
 fn tags_are_merged_and_those_of_karpenter_leave() {
     let options = Options {
         global_tags: [("team", "all"), ("cost", "1")]
