@@ -70,8 +70,11 @@ fn take(read: &mut Documents, place: Place, text: &str) -> Result<(), BadInput> 
             return Err(BadInput::of(&place, "", field, "is missing"));
         }
         let mut head = before.clone();
-        for line in text.lines().take_while(|line| !has_content(line)) {
-            append(&mut head, line.trim_start());
+        // In values the first comment is about the first value, which need not come first again.
+        if object.get("kind").is_some() {
+            for line in text.lines().take_while(|line| !has_content(line)) {
+                append(&mut head, line.trim_start());
+            }
         }
         read.documents.push(Document {
             place,

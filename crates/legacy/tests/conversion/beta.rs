@@ -255,7 +255,7 @@ fn what_v1beta1_cannot_say_is_a_loss_unless_it_is_accepted() {
     ] {
         let yaml = V1.replacen(old, new, 1);
         assert_ne!(yaml, V1, "{old}");
-        assert_eq!(reasons(&yaml, &beta()), [lost.clone()], "{new}");
+        assert_eq!(reasons(&yaml, &beta()), std::slice::from_ref(&lost), "{new}");
         let force = Options { force: true, ..beta() };
         let forced = legacy::convert(&crate::fixtures::inputs(&yaml), &force).expect("what is lost is accepted");
         assert!(warns(&forced, &Change::Forced { to: "v1beta1" }), "{new}");
