@@ -6,6 +6,7 @@
 mod aws;
 mod completion;
 mod controller;
+mod convert;
 mod crds;
 mod exit;
 mod input;
@@ -50,6 +51,8 @@ enum Command {
     Schedule(Box<schedule::Arguments>),
     /// Say what the controllers would do next and why each other node stays, without acting.
     Plan(Box<plan::Arguments>),
+    /// Rewrite manifests, Helm values and settings of older releases for v1.
+    Convert(Box<convert::Arguments>),
     /// List or export the instance types of the simulated provider.
     InstanceTypes(instance_types::Arguments),
     /// Print the custom resource definitions that this build was made with.
@@ -59,12 +62,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let program = Program::parse_from(controller::with_two_dashes(std::env::args()));
+    let arguments = convert::as_command(std::env::args());
+    let program = Program::parse_from(controller::with_two_dashes(arguments));
     let outcome = match program.command {
         Command::Controller(arguments) => controller::run(*arguments),
         Command::Playground(arguments) => playground::run(arguments),
         Command::Schedule(arguments) => schedule::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
         Command::InstanceTypes(arguments) => instance_types::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Completion(arguments) => completion::run::<Program>(&arguments),

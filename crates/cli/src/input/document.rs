@@ -21,8 +21,17 @@ pub struct File {
     text: String,
 }
 
+/// How far a directory is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The files in it.
+    Folder,
+    /// The files in it and in all directories below.
+    Tree,
+}
+
 /// Reads all files; a directory stands for the YAML and JSON files in it, in the order of their names.
-pub fn files(names: &[String]) -> Result<Vec<File>, Failure> {
+pub fn files(names: &[String], depth: Depth) -> Result<Vec<File>, Failure> {
     let mut files = Vec::new();
     for name in names {
         let read = if name == "-" {
@@ -30,7 +39,7 @@ pub fn files(names: &[String]) -> Result<Vec<File>, Failure> {
             let read = io::stdin().read_to_string(&mut text);
             read.map(|_| files.push(File::new("stdin", text)))
         } else {
-            paths(Path::new(name)).and_then(|paths| {
+            paths(Path::new(name), depth).and_then(|paths| {
                 for path in paths {
                     files.push(File::new(&path.display().to_string(), fs::read_to_string(path)?));
                 }
@@ -43,20 +52,24 @@ pub fn files(names: &[String]) -> Result<Vec<File>, Failure> {
     Ok(files)
 }
 
-fn paths(path: &Path) -> io::Result<Vec<PathBuf>> {
+fn paths(path: &Path, depth: Depth) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let path = entry?.path();
+    let mut entries = fs::read_dir(path)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    entries.sort();
+    let mut found = Vec::new();
+    for path in entries {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        if matches!(extension, Some("yaml" | "yml" | "json")) {
-            paths.push(path);
+        if depth == Depth::Tree && path.is_dir() {
+            found.extend(paths(&path, depth)?);
+        } else if matches!(extension, Some("yaml" | "yml" | "json")) {
+            found.push(path);
         }
     }
-    paths.sort();
-    Ok(paths)
+    Ok(found)
 }
 
 impl File {
@@ -181,17 +194,7 @@ struct Meta<'a> {
 /// The documents of a file, lists opened up.
 pub fn documents(file: &File) -> Result<Vec<Document<'_>>, BadInput> {
     let mut documents = Vec::new();
-    for (index, text) in split(&file.text).enumerate() {
-        let place = Place {
-            file: file.name.clone(),
-            document: index + 1,
-            item: None,
-        };
-        // Comments and empty documents are no objects.
-        let has_content = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-        if !text.lines().any(has_content) {
-            continue;
-        }
+    for (place, text) in texts(file).filter(|(_, text)| has_content(text)) {
         if text.trim_start().starts_with('{')
             && let Ok(header) = serde_json::from_str::<Header<'_, &RawValue>>(text)
         {
@@ -202,6 +205,24 @@ pub fn documents(file: &File) -> Result<Vec<Document<'_>>, BadInput> {
         open_tree(place, tree, &mut documents)?;
     }
     Ok(documents)
+}
+
+/// The texts of a file's documents, with their places.
+pub fn texts(file: &File) -> impl Iterator<Item = (Place, &str)> {
+    split(&file.text).enumerate().map(|(index, text)| {
+        let place = Place {
+            file: file.name.clone(),
+            document: index + 1,
+            item: None,
+        };
+        (place, text)
+    })
+}
+
+/// Comments and empty documents are no objects.
+pub fn has_content(text: &str) -> bool {
+    text.lines()
+        .any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
 }
 
 /// YAML documents are separated by lines of three dashes.

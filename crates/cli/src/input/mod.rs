@@ -16,10 +16,12 @@ use clap::Args;
 use model::{Snapshot, Vocabulary};
 use provider_sim::Catalog;
 
-use self::{document::File, place::BadInput};
+use self::document::File;
 use crate::exit::Failure;
 
+pub use document::{Depth, files, has_content, texts};
 pub use load::Cluster;
+pub use place::{BadInput, Place};
 pub use selector::Selector;
 
 /// Which cluster is meant.
@@ -63,7 +65,7 @@ impl Source {
     /// The objects of the files as they are written.
     pub fn raw(&self) -> Result<Vec<serde_json::Value>, Failure> {
         let mut objects = Vec::new();
-        for file in &document::files(&self.filename)? {
+        for file in &document::files(&self.filename, Depth::Folder)? {
             let documents = document::documents(file).map_err(|bad| Failure::Input(bad.into()))?;
             for document in documents {
                 objects.push(document.decode().map_err(|bad| Failure::Input(bad.into()))?);
@@ -73,7 +75,7 @@ impl Source {
     }
 
     fn read_files(&self, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
-        let files = document::files(&self.filename)?;
+        let files = document::files(&self.filename, Depth::Folder)?;
         cluster_of_files(&files, &self.namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
     }
 }
