@@ -114,7 +114,7 @@ impl Question {
     }
 }
 
-fn apply_overlays(cluster: &mut Cluster) {
+pub fn apply_overlays(cluster: &mut Cluster) {
     let snapshot = &mut cluster.snapshot;
     let overlaid = overlay::apply(
         &snapshot.catalogs,

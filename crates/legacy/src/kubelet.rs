@@ -90,11 +90,13 @@ fn hash8(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
     use super::*;
 
     fn wish(pool: &str, max_pods: Option<i32>) -> Wish {
         let kubelet = max_pods.map(|max_pods| KubeletConfiguration {
-            max_pods: Some(max_pods),
+            max_pods: Some(IntOrString::Int(max_pods)),
             ..KubeletConfiguration::default()
         });
         Wish {
@@ -105,14 +107,17 @@ mod tests {
         }
     }
 
+    fn max_pods(placement: &Placement) -> Option<IntOrString> {
+        placement.classes["t"]
+            .as_ref()
+            .and_then(|kubelet| kubelet.max_pods.clone())
+    }
+
     #[test]
     fn equal_settings_share_the_class() {
         let placement = place(&[wish("a", Some(10)), wish("b", Some(10))]);
         assert!(placement.copies.is_empty());
-        assert_eq!(
-            placement.classes["t"].as_ref().and_then(|kubelet| kubelet.max_pods),
-            Some(10)
-        );
+        assert_eq!(max_pods(&placement), Some(IntOrString::Int(10)));
     }
 
     #[test]
@@ -125,10 +130,7 @@ mod tests {
     #[test]
     fn on_a_tie_the_first_name_keeps_the_class_and_the_copy_is_named_by_its_settings() {
         let placement = place(&[wish("z", Some(20)), wish("a", Some(10))]);
-        assert_eq!(
-            placement.classes["t"].as_ref().and_then(|kubelet| kubelet.max_pods),
-            Some(10)
-        );
+        assert_eq!(max_pods(&placement), Some(IntOrString::Int(10)));
         // sha256 of {"maxPods":20}
         assert_eq!(placement.copies[0].name, format!("t-{}", hash8("{\"maxPods\":20}")));
         assert_eq!(placement.copies[0].pools, ["z"]);

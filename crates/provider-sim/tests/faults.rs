@@ -90,6 +90,24 @@ async fn a_shortage_moves_launches_elsewhere_and_ends() {
     );
 }
 
+/// From the moment on at which there is a new image, and not before.
+#[tokio::test(start_paused = true)]
+async fn a_new_image_makes_the_machines_of_before_drift() {
+    let provider = calm();
+    let since = provider.cloud().now() + secs(60);
+    provider
+        .cloud()
+        .change_faults(|faults| faults.image_since = Some(since));
+    let request = request("a");
+    let old = provider.launch(&request).await.unwrap().provider_id;
+    let drift = async |id| provider.drift(id, &request.class).await.unwrap();
+    assert_eq!(drift(&old).await, None);
+    pass(61).await;
+    assert_eq!(drift(&old).await.as_deref(), Some("ImageDrift"));
+    let new = provider.launch(&fixtures::request("b")).await.unwrap().provider_id;
+    assert_eq!(drift(&new).await, None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_loses_no_machine() {
     let faults = Faults {
@@ -314,6 +332,7 @@ async fn time_costs_money() {
 /// A rough day: every fault at once, with retries as a controller would make them.
 async fn rough_day(seed: u64) -> String {
     let faults = Faults {
+        image_since: None,
         launch_latency: Latency::between(secs(5), secs(90)),
         termination_latency: Latency::between(secs(1), secs(60)),
         launch_failure: 0.2,

@@ -25,7 +25,7 @@ fn plan(objects: &str, types: &str) {
         return;
     };
     input::offer(&mut cluster, &catalog);
-    super::apply_overlays(&mut cluster);
+    crate::question::apply_overlays(&mut cluster);
     let mut round = round::round(&cluster, &[], None, Timestamp::UNIX_EPOCH);
     round.options = Options {
         ignore_dra: false,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::aws::KubeletConfiguration;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
 use super::draft::{Draft, Role};
@@ -119,7 +120,7 @@ fn settle_class(draft: &mut Draft, placement: &Placement, context: &Context<'_>)
 fn write_kubelet(draft: &mut Draft, kubelet: Option<KubeletConfiguration>, pod_limit: bool) {
     let mut kubelet = kubelet.unwrap_or_default();
     if pod_limit && kubelet.max_pods.is_none() {
-        kubelet.max_pods = Some(UNLIMITED_PODS);
+        kubelet.max_pods = Some(IntOrString::Int(UNLIMITED_PODS));
         draft.notes.warn("", Change::DensityWritten);
     }
     let Some(spec) = draft.object.get_mut("spec").and_then(Value::as_object_mut) else {
