@@ -52,6 +52,12 @@ impl Controller {
         }
     }
 
+    /// Whether the process that was started last is still there.
+    pub fn runs(&mut self) -> bool {
+        let process = self.process.as_mut();
+        process.is_some_and(|process| process.try_wait().expect("it is our child").is_none())
+    }
+
     fn log(&self) -> PathBuf {
         self.logs.path().join(format!("controller-{}.log", self.starts))
     }

@@ -2,4 +2,5 @@
 
 mod cluster;
 mod controller;
+mod rotation;
 mod scale;
