@@ -5,7 +5,7 @@
 //!               reserve:r1/a=2 gpus=2
 //! pool general  after=30s budgets=10%,Empty:1 policy=Balanced sell=spot,on-demand zones=a replicas=3 limit:nodes=5
 //!               min:family=2 (after=never, broken-budget, deleting, notready, nocatalog)
-//! node n1       pool=general type=large zone=a sell=on-demand drifted=7 event=20 gpus=2
+//! node n1       pool=general type=large zone=a sell=on-demand drifted=7 event=20 gpus=2 held=2
 //!               (settling, nominated, leaving, marked, terminating, down, protected, unprotected, young, unjoined, grace,
 //!               foreign, missing:zone, missing:sell, missing:type)
 //! pod  web      cpu=1 on=n1 count=3 started=60 keep=2m deletion-cost=5 priority=7 label:app=web select=zone:a
@@ -25,7 +25,7 @@ mod shapes;
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{InstanceType, Labels, Resources, Snapshot};
+use model::{InstanceType, Labels, Resources, Snapshot, snapshot::Room};
 
 pub(crate) fn now() -> Timestamp {
     "2026-01-01T12:00:00Z".parse().expect("a moment")
@@ -137,6 +137,14 @@ pub(crate) fn parse(situation: &str) -> Snapshot {
             }
             _ => {}
         }
+    }
+    let held: Vec<_> = lines
+        .iter()
+        .filter(|line| line.says("held"))
+        .map(objects::held)
+        .collect();
+    if !held.is_empty() {
+        snapshot.room = Room::Held(held.into_iter().collect());
     }
     snapshot
 }

@@ -140,7 +140,9 @@ pub enum Change {
     SettingsAreEnvironment,
     #[error("launch template {name} is taken apart; later versions of it have no effect")]
     LaunchTemplateResolved { name: String },
-    #[error("launch template {name} is kept by annotation, which upstream's controller ignores")]
+    #[error(
+        "launch template {name} is named by an annotation that no controller reads yet, so nodes start without its user data; with --launch-template resolve its content moves into the class"
+    )]
     LaunchTemplateKept { name: String },
 }
 

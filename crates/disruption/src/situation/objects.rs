@@ -88,6 +88,12 @@ pub(super) fn node(line: &Line<'_>, types: &BTreeMap<String, Arc<InstanceType>>)
     }
 }
 
+/// For how many pods of capacity buffers a node holds room.
+pub(super) fn held(line: &Line<'_>) -> (NodeKey, u32) {
+    let pods = line.get("held").expect("a number").parse().expect("a number");
+    (NodeKey::Claim(line.name.into()), pods)
+}
+
 pub(super) fn pods(line: &Line<'_>) -> Vec<Pod> {
     match line.get("count") {
         None => vec![pod(line, line.name.to_owned())],

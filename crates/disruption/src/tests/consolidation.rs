@@ -391,27 +391,26 @@ fn a_replacement_comes_although_others_are_left_alone() {
 /// and so is it once nothing counts on it. With a pod of its own it is like any other.
 #[test]
 fn a_buffer_keeps_an_empty_node() {
-    let decided = |held: u32| {
-        let mut snapshot = crate::situation::parse(&with_types(
+    let situation = |held: u32| {
+        with_types(&format!(
             "pool general sell=on-demand types=large
-             node a pool=general type=large
-             node b pool=general type=large",
-        ));
-        let room = [(model::NodeKey::Claim("a".into()), held)].into_iter().collect();
-        snapshot.room = model::snapshot::Room::Held(room);
-        let taken = std::collections::BTreeSet::new();
-        let pass = crate::decide(&snapshot, &Settings::default(), &taken, crate::situation::now());
-        super::shown(&pass)
+             node a pool=general type=large held={held}
+             node b pool=general type=large"
+        ))
     };
-    expect![[r#"
-        empty b saves 0.80
-        a stays: a capacity buffer counts on its room
-    "#]]
-    .assert_eq(&decided(2));
-    expect![[r#"
-        empty a,b saves 1.60
-    "#]]
-    .assert_eq(&decided(0));
+    check(
+        &situation(2),
+        &expect![[r#"
+            empty b saves 0.80
+            a stays: a capacity buffer counts on its room
+        "#]],
+    );
+    check(
+        &situation(0),
+        &expect![[r#"
+            empty a,b saves 1.60
+        "#]],
+    );
 }
 
 /// DI-Q14, DI-A18: every pod that moves is counted, whoever owns it.

@@ -280,17 +280,14 @@ fn a_local_volume_does_not_keep_a_node() {
 /// DI-R22: room of a buffer beside pods does not keep a dear node.
 #[test]
 fn a_buffer_beside_pods_does_not_keep_a_dear_node() {
-    let mut snapshot = crate::situation::parse(&with_types(
-        "pool general sell=on-demand
-         node a pool=general type=large
-         pod one cpu=1 on=a",
-    ));
-    let room = [(model::NodeKey::Claim("a".into()), 1u32)].into_iter().collect();
-    snapshot.room = model::snapshot::Room::Held(room);
-    let taken = std::collections::BTreeSet::new();
-    let pass = crate::decide(&snapshot, &Settings::default(), &taken, crate::situation::now());
-    expect![[r#"
-        consolidate a -> small/a/on-demand or 1 more saves 0.60
-    "#]]
-    .assert_eq(&shown(&pass));
+    check(
+        &with_types(
+            "pool general sell=on-demand
+             node a pool=general type=large held=1
+             pod one cpu=1 on=a",
+        ),
+        &expect![[r#"
+            consolidate a -> small/a/on-demand or 1 more saves 0.60
+        "#]],
+    );
 }

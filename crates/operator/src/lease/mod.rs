@@ -175,9 +175,13 @@ impl Election {
         }
     }
 
-    fn saw(&mut self, lease: Option<Lease>) -> &Sighting {
-        let sighting = Sighting::of(lease, self.sighting.take(), Instant::now());
-        self.sighting.insert(sighting)
+    fn saw(&mut self, lease: Option<Lease>) {
+        self.sighting = Some(Sighting::of(lease, self.sighting.take(), Instant::now()));
+    }
+
+    fn next_move(&self) -> Move {
+        let sighting = self.sighting.as_ref();
+        sighting.map_or(Move::Wait, |sighting| decide(sighting, &self.identity, Instant::now()))
     }
 
     /// One look at the lease, and one write where that is called for. Says whether we lead now.
@@ -189,15 +193,13 @@ impl Election {
                 return false;
             }
         };
-        let seen = found.clone();
-        let identity = self.identity.clone();
-        let written = match decide(self.saw(found), &identity, Instant::now()) {
+        let lease = self.lease(found.as_ref());
+        self.saw(found);
+        let params = PostParams::default();
+        let written = match self.next_move() {
             Move::Wait => return false,
-            Move::Create => self.leases.create(&PostParams::default(), &self.lease(None)).await,
-            Move::Take | Move::Renew => {
-                let lease = self.lease(seen.as_ref());
-                self.leases.replace(&self.name, &PostParams::default(), &lease).await
-            }
+            Move::Create => self.leases.create(&params, &lease).await,
+            Move::Take | Move::Renew => self.leases.replace(&self.name, &params, &lease).await,
         };
         match written {
             Ok(lease) => {
