@@ -153,8 +153,15 @@ impl Greedy<'_> {
                 .collect(),
             ..Unfit::default()
         };
+        let mut counted = Bits::default();
         for row in within.iter() {
             let kind = template.market.rows[row].kind;
+            // A type that is several rows is one type to the reader.
+            let position = template.market.rows[row].position;
+            if counted.contains(position) {
+                continue;
+            }
+            counted.insert(position);
             if !kind.requirements.overlaps(&requirements) {
                 unfit.incompatible += 1;
             } else if !on_sale.contains(row) {

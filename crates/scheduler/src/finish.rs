@@ -1,9 +1,10 @@
 //! From a planned machine to a launch: the cheapest instance types, and what the claim will say.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
 use model::{
-    InstanceType, InstanceTypeName, LabelValue, Labels, Requirement, Requirements, Resources, Snapshot, vocabulary,
+    InstanceType, InstanceTypeName, LabelValue, Labels, Offering, Requirement, Requirements, Resources, Snapshot,
+    vocabulary,
 };
 use rustc_hash::FxHashMap;
 
@@ -80,16 +81,22 @@ fn devices(problem: &mut Problem<'_>, open: &Open, names: &[InstanceTypeName]) -
 }
 
 fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> {
-    let options = &problem.round.options;
-    let template = &mut problem.templates[open.template];
     let mut state = open.state;
     if !open.held.is_empty() {
         let requirements = reserved(problem.snapshot, problem.states.of_state(state), open);
         state = problem.states.state(requirements);
     }
+    if let Some(away) = away_from_daemons(problem, open, state) {
+        let demand = problem.states.demand(away);
+        state = problem.states.narrow(state, demand).unwrap_or(state);
+    }
+    let template = &mut problem.templates[open.template];
     let view = template.market.view(&problem.states, state).clone();
     let market = &template.market;
-    let mut rows: Vec<usize> = open.rows.and(&view.rows).iter().collect();
+    let requirements = problem.states.of_state(state);
+    let fitting = open.rows.and(&view.rows);
+    let fits_everywhere = |row: &usize| unfit(market, *row, &open.rows, requirements).next().is_none();
+    let mut rows: Vec<usize> = fitting.iter().filter(fits_everywhere).collect();
     let name = |row: usize| &market.rows[row].kind.name;
     rows.sort_by(|a, b| {
         let by_price = view.prices[*a].total_cmp(&view.prices[*b]);
@@ -103,6 +110,7 @@ fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> 
         seen.insert(position);
         new
     });
+    let options = &problem.round.options;
     rows.truncate(options.max_instance_types);
     let kept: Bits = rows.iter().copied().collect();
     let variety = open.lowered.as_ref().unwrap_or(&template.variety);
@@ -131,6 +139,78 @@ fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> 
         labels: Arc::new(labels),
         daemons: least_daemons(market, &kept),
     })
+}
+
+/// Offerings of a row's type that the requirements admit and under which the machine would have too little room, because more
+/// daemons run there.
+fn unfit<'m, 'a>(
+    market: &'m Market<'a>,
+    row: usize,
+    fitting: &'m Bits,
+    requirements: &'m Requirements,
+) -> impl Iterator<Item = &'a Offering> + use<'m, 'a> {
+    let elsewhere = market.rows[row].elsewhere.iter();
+    let too_small = elsewhere.filter(|(row, _)| row.is_none_or(|row| !fitting.contains(row)));
+    too_small
+        .map(|(_, offering)| *offering)
+        .filter(|offering| offering.admitted_by(requirements))
+}
+
+/// What the claim has to say so that the cheapest type is not bought where daemons leave too little room, as when one runs
+/// in a single zone. The label is chosen that keeps the lowest price, then the most offerings.
+fn away_from_daemons(problem: &mut Problem<'_>, open: &Open, state: State) -> Option<Requirements> {
+    let market = &mut problem.templates[open.template].market;
+    if !market.parted {
+        return None;
+    }
+    let view = market.view(&problem.states, state).clone();
+    let market = &problem.templates[open.template].market;
+    let requirements = problem.states.of_state(state);
+    let fitting = open.rows.and(&view.rows);
+    let name = |row: usize| &market.rows[row].kind.name;
+    let best = fitting.iter().min_by(|a, b| {
+        let by_price = view.prices[*a].total_cmp(&view.prices[*b]);
+        by_price.then_with(|| name(*a).cmp(name(*b)))
+    })?;
+    let shunned: Vec<&Offering> = unfit(market, best, &open.rows, requirements).collect();
+    if shunned.is_empty() {
+        return None;
+    }
+    let sold = || view.deals.iter().map(|deal| &market.deals[deal]);
+    let of_best = || sold().filter(|deal| deal.row == best).map(|deal| deal.offering);
+    let without = |key: &str| {
+        let bad: BTreeSet<&LabelValue> = shunned.iter().filter_map(|offering| value(offering, key)).collect();
+        let good = move |offering: &&Offering| value(offering, key).is_some_and(|value| !bad.contains(value));
+        let price = of_best()
+            .filter(&good)
+            .map(|offering| offering.price)
+            .min_by(f64::total_cmp)?;
+        let values = sold()
+            .map(|deal| deal.offering)
+            .filter(&good)
+            .filter_map(|offering| value(offering, key));
+        let kept = Requirement::one_of(key, values.cloned().collect::<BTreeSet<_>>());
+        Some((price, Reverse(of_best().filter(&good).count()), kept))
+    };
+    let keys = [vocabulary::ZONE, vocabulary::CAPACITY_TYPE].into_iter();
+    let separating = keys
+        .filter_map(without)
+        .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    if let Some((.., kept)) = separating {
+        return Some(std::iter::once(kept).collect());
+    }
+    let choice = cheapest(market, best, &view.deals);
+    Some(Requirements::from_iter([
+        Requirement::one_of(vocabulary::ZONE, [LabelValue::from(choice.zone.as_str())]),
+        Requirement::one_of(
+            vocabulary::CAPACITY_TYPE,
+            [LabelValue::from(choice.capacity_type.as_str())],
+        ),
+    ]))
+}
+
+fn value<'o>(offering: &'o Offering, key: &str) -> Option<&'o LabelValue> {
+    offering.requirements.get(key).single()
 }
 
 /// What a machine with a place in a reservation has to be: reserved, and nothing else.

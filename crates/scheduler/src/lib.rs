@@ -25,6 +25,7 @@ mod amounts;
 mod audit;
 mod bits;
 mod class;
+mod crew;
 mod defaults;
 pub mod dra;
 mod eligible;

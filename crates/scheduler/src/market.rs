@@ -1,7 +1,7 @@
 //! What a pool can buy, indexed for fast questions.
 //!
-//! A row is an instance type under one kind of offering: most types have one row, a type whose offerings change its
-//! capacity has one for each change. Which rows suit a requirement set is worked out label by label, once per set; which
+//! A row is an instance type under one kind of offering: most types have one row. A type whose offerings change its capacity
+//! has one for each change, and so has a type on which other daemons run in some zones than in others. Which rows suit a requirement set is worked out label by label, once per set; which
 //! rows have room for an amount is looked up in sorted lists, resource by resource.
 
 use std::ops::Range;
@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     amounts::{Amounts, Dims},
     bits::Bits,
+    crew::Load,
     states::{State, States},
 };
 
@@ -26,6 +27,8 @@ pub(crate) struct Market<'a> {
     rooms: Rooms,
     /// Ports that daemons take, and the rows on which they do.
     daemon_ports: Vec<(Vec<HostPort>, Bits)>,
+    /// Some types are several rows because other daemons run under some of their offerings.
+    pub parted: bool,
     views: FxHashMap<State, View>,
 }
 
@@ -42,6 +45,8 @@ pub(crate) struct Row<'a> {
     /// The same in the cluster's own units, for messages.
     pub left: Resources,
     pub deals: Range<usize>,
+    /// Offerings of the same type under which other daemons run, with their rows where those are for sale.
+    pub elsewhere: Vec<(Option<usize>, &'a Offering)>,
 }
 
 /// One way to buy a row.
@@ -64,8 +69,16 @@ pub(crate) struct View {
 pub(crate) struct Shape<'a> {
     pub kind: &'a InstanceType,
     pub position: usize,
-    pub daemons: Resources,
-    pub daemon_ports: Vec<HostPort>,
+    /// What daemons take, wherever the machine is bought.
+    pub load: Load,
+    /// What they take under each offering; empty where that makes no difference.
+    pub loads: Vec<Load>,
+}
+
+impl Shape<'_> {
+    fn load(&self, offering: usize) -> &Load {
+        self.loads.get(offering).unwrap_or(&self.load)
+    }
 }
 
 impl<'a> Market<'a> {
@@ -78,6 +91,7 @@ impl<'a> Market<'a> {
             deals_by_label: Labels::default(),
             rooms: Rooms::default(),
             daemon_ports: Vec::new(),
+            parted: false,
             views: FxHashMap::default(),
         };
         for shape in shapes {
@@ -93,49 +107,63 @@ impl<'a> Market<'a> {
 
     fn add(&mut self, shape: Shape<'a>, dims: &Dims, buys: &dyn Fn(&Offering) -> bool) {
         let kind = shape.kind;
-        let sold = |offering: &&Offering| offering.available && buys(offering);
-        // Offerings with the same overrides share a row. There are few different ones.
-        let mut groups: Vec<Vec<&'a Offering>> = Vec::new();
-        for offering in kind.offerings.iter().filter(sold) {
-            let alike = |group: &&mut Vec<&'a Offering>| {
-                group[0].capacity_override == offering.capacity_override
-                    && group[0].overhead_override == offering.overhead_override
+        let sold = |(_, offering): &(usize, &Offering)| offering.available && buys(offering);
+        // Offerings with the same overrides and daemons share a row. There are few different ones.
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (number, offering) in kind.offerings.iter().enumerate().filter(sold) {
+            let alike = |group: &&mut Vec<usize>| {
+                let first = &kind.offerings[group[0]];
+                first.capacity_override == offering.capacity_override
+                    && first.overhead_override == offering.overhead_override
+                    && shape.load(group[0]) == shape.load(number)
             };
             match groups.iter_mut().find(alike) {
-                Some(group) => group.push(offering),
-                None => groups.push(vec![offering]),
+                Some(group) => group.push(number),
+                None => groups.push(vec![number]),
             }
         }
+        let mut row_of: Vec<Option<usize>> = vec![None; shape.loads.len()];
+        let mut made: Vec<(usize, usize)> = Vec::new();
         for group in groups {
-            let left = kind.allocatable_under(group[0]).minus(&shape.daemons);
+            let load = shape.load(group[0]);
+            let left = kind.allocatable_under(&kind.offerings[group[0]]).minus(&load.requests);
             // A machine that its daemons alone overdraw takes no pod at all.
             if left.is_overdrawn() {
                 continue;
             }
             let row = self.rows.len();
             let first = self.deals.len();
-            self.deals
-                .extend(group.into_iter().map(|offering| Deal { row, offering }));
+            made.push((row, group[0]));
+            for number in group {
+                let offering = &kind.offerings[number];
+                self.deals.push(Deal { row, offering });
+                if let Some(known) = row_of.get_mut(number) {
+                    *known = Some(row);
+                }
+            }
             self.rows.push(Row {
                 kind,
                 position: shape.position,
-                daemons: shape.daemons.clone(),
+                daemons: load.requests.clone(),
                 room: dims.supply(&left),
                 left,
                 deals: first..self.deals.len(),
+                elsewhere: Vec::new(),
             });
-            if !shape.daemon_ports.is_empty() {
-                let same = self
-                    .daemon_ports
-                    .iter_mut()
-                    .find(|(ports, _)| *ports == shape.daemon_ports);
+            if !load.ports.is_empty() {
+                let same = self.daemon_ports.iter_mut().find(|(ports, _)| *ports == load.ports);
                 match same {
                     Some((_, rows)) => rows.insert(row),
                     None => self
                         .daemon_ports
-                        .push((shape.daemon_ports.clone(), std::iter::once(row).collect())),
+                        .push((load.ports.clone(), std::iter::once(row).collect())),
                 }
             }
+        }
+        self.parted |= !shape.loads.is_empty();
+        for (row, first) in made {
+            let others = (0..shape.loads.len()).filter(|number| shape.load(*number) != shape.load(first));
+            self.rows[row].elsewhere = others.map(|number| (row_of[number], &kind.offerings[number])).collect();
         }
     }
 

@@ -4,17 +4,17 @@ use std::cmp::Reverse;
 
 use model::{
     CapacityType, InstanceType, LabelKey, LabelValue, Offering, Pool, Requirement, Requirements, Resources, Snapshot,
-    StateNode, pod::PodShape, requirements::AllowUndefined, vocabulary,
+    StateNode, pod::PodShape, vocabulary,
 };
 
 use crate::{
     amounts::Dims,
+    crew::Crew,
     limits::Limits,
     market::{Market, Shape},
     refusal::{Ineligible, Lacking, PoolRefusal},
     reservations::Reservations,
     round::{MinValuesPolicy, Options},
-    rules::daemon_runs_on,
     states::{State, States},
     variety::Variety,
 };
@@ -75,7 +75,9 @@ impl<'a> Workshop<'a, '_> {
         if template.barred.is_some() {
             return template;
         }
-        let on_pool = daemons_of(self.snapshot, pool, &requirements, self.daemons);
+        let crew = Crew::new(self.snapshot, pool, &requirements, self.daemons);
+        // Where the cloud has to be left a choice of types, it is left the choice of zones as well.
+        let demands_variety = requirements.iter().any(|requirement| requirement.min_values.is_some());
         let catalog = self
             .snapshot
             .catalogs
@@ -84,7 +86,16 @@ impl<'a> Workshop<'a, '_> {
             .flat_map(|catalog| catalog.iter());
         let shapes = catalog
             .enumerate()
-            .map(|(position, kind)| shape(kind, position, &on_pool))
+            .map(|(position, kind)| Shape {
+                kind,
+                position,
+                load: crew.on(kind),
+                loads: if demands_variety {
+                    Vec::new()
+                } else {
+                    crew.by_offering(kind)
+                },
+            })
             .collect();
         // Of a reservation without a name nobody can say how much of it is left.
         let buys = |offering: &Offering| {
@@ -149,42 +160,6 @@ fn planned_requirements(pool: &Pool) -> Requirements {
     all
 }
 
-/// Each daemon that runs on machines of this pool, with the ways it can be content there.
-fn daemons_of<'d>(
-    snapshot: &Snapshot,
-    pool: &Pool,
-    requirements: &Requirements,
-    daemons: &[&'d PodShape],
-) -> Vec<(&'d PodShape, Vec<Requirements>)> {
-    let allow = AllowUndefined::WellKnown(&snapshot.vocabulary);
-    let runs = daemons
-        .iter()
-        .filter(|daemon| daemon_runs_on(daemon, &pool.template.taints, requirements, allow));
-    runs.map(|daemon| {
-        let mut ways = Requirements::alternatives_of_pod(daemon);
-        ways.retain(|way| requirements.is_compatible(way, allow));
-        (*daemon, ways)
-    })
-    .collect()
-}
-
-fn shape<'a>(kind: &'a InstanceType, position: usize, daemons: &[(&PodShape, Vec<Requirements>)]) -> Shape<'a> {
-    let mut requests = Resources::default();
-    let mut ports = Vec::new();
-    for (daemon, ways) in daemons {
-        if ways.iter().any(|way| kind.requirements.overlaps(way)) {
-            requests.add_assign(&daemon.requests);
-            ports.extend(daemon.host_ports.iter().cloned());
-        }
-    }
-    Shape {
-        kind,
-        position,
-        daemons: requests,
-        daemon_ports: ports,
-    }
-}
-
 /// What the pool's machines have. A machine whose instance is not known yet counts as the largest it can become.
 fn usage(snapshot: &Snapshot, pool: &Pool) -> Resources {
     let mut sum = Resources::default();
@@ -232,10 +207,11 @@ fn possible_kinds<'a>(snapshot: &'a Snapshot, machine: &'a StateNode) -> Vec<&'a
 pub(crate) fn least_room(snapshot: &Snapshot, machine: &StateNode) -> Option<Resources> {
     let pool = snapshot.pools.get(&machine.pool()?)?;
     let daemons: Vec<&PodShape> = snapshot.daemons.values().map(|daemon| daemon.shape.as_ref()).collect();
-    let on_pool = daemons_of(snapshot, pool, &planned_requirements(pool), &daemons);
+    let claim = machine.claim.as_ref()?;
+    let crew = Crew::new(snapshot, pool, &planned_requirements(pool), &daemons);
     let rooms = possible_kinds(snapshot, machine).into_iter().map(|kind| {
-        let shape = shape(kind, 0, &on_pool);
-        kind.allocatable().clone().minus(&shape.daemons)
+        let daemons = crew.most_within(kind, &claim.requirements);
+        kind.allocatable().clone().minus(&daemons)
     });
     rooms.reduce(|mut least, room| {
         least.min_with(&room);

@@ -100,6 +100,31 @@ fn pods_of_a_leaving_node_move_elsewhere() {
     );
 }
 
+#[test]
+fn a_claim_outside_the_zone_of_a_daemon_has_its_room_for_pods() {
+    let situation = |zone: &str| {
+        format!(
+            "type small cpu=2 memory=4Gi zones=a,b price=0.1
+             pool general
+             claim c1 pool=general types=small zones={zone}
+             daemon agent cpu=1 select=zone:In:a
+             pod web cpu=1500m"
+        )
+    };
+    check(
+        &situation("b"),
+        expect![[r#"
+        place c1  <- web
+    "#]],
+    );
+    check(
+        &situation("a"),
+        expect![[r#"
+        launch general#1  small/b/spot  <- web
+    "#]],
+    );
+}
+
 /// SC15.9.15, SC15.9.16, SC15.9.17
 #[test]
 fn daemons_that_have_not_arrived_keep_their_place() {

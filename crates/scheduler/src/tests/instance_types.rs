@@ -223,6 +223,127 @@ fn daemons_differ_by_instance_type() {
     );
 }
 
+#[test]
+fn a_daemon_of_one_zone_takes_nothing_elsewhere_and_the_claim_says_so() {
+    let situation = |pods: &str| {
+        format!(
+            "type small cpu=2 memory=4Gi zones=a,b,c price=0.1
+             type large cpu=8 memory=16Gi zones=a,b,c price=0.4
+             pool general
+             daemon agent cpu=1 port=8080 select=zone:In:a
+             {pods}"
+        )
+    };
+    // Too large for the small type beside the daemon: it is bought where the daemon does not run.
+    check_claims(
+        &situation("pod web cpu=1500m"),
+        expect![[r#"
+            types small large
+            requests cpu=1500m pods=1
+            labels karpenter.sh/nodepool=general karpenter.test/testnodeclass=default
+            karpenter.sh/capacity-type In [on-demand spot]
+            karpenter.sh/nodepool In [general]
+            karpenter.test/testnodeclass In [default]
+            node.kubernetes.io/instance-type In [large small]
+            topology.kubernetes.io/zone In [b c]
+        "#]],
+    );
+    check(
+        &situation("pod web cpu=1500m select=zone:In:a"),
+        expect![[r#"
+            launch general#1  large/a/spot  <- web
+        "#]],
+    );
+    // Small enough for every zone: the claim leaves them all open.
+    check_claims(
+        &situation("pod web cpu=500m"),
+        expect![[r#"
+        types small large
+        requests cpu=1500m pods=2
+        labels karpenter.sh/nodepool=general karpenter.test/testnodeclass=default
+        karpenter.sh/capacity-type In [on-demand spot]
+        karpenter.sh/nodepool In [general]
+        karpenter.test/testnodeclass In [default]
+        node.kubernetes.io/instance-type In [large small]
+    "#]],
+    );
+    // The port of the daemon is free elsewhere.
+    check_claims(
+        &situation("pod web cpu=500m port=8080"),
+        expect![[r#"
+        types small large
+        requests cpu=500m pods=1
+        labels karpenter.sh/nodepool=general karpenter.test/testnodeclass=default
+        karpenter.sh/capacity-type In [on-demand spot]
+        karpenter.sh/nodepool In [general]
+        karpenter.test/testnodeclass In [default]
+        node.kubernetes.io/instance-type In [large small]
+        topology.kubernetes.io/zone In [b c]
+    "#]],
+    );
+}
+
+#[test]
+fn a_daemon_of_one_capacity_type_is_kept_away_from_by_capacity_type() {
+    check_claims(
+        "type small cpu=2 memory=4Gi zones=a,b price=0.1
+         pool general
+         daemon saver cpu=1 select=capacity:In:spot
+         pod web cpu=1500m",
+        expect![[r#"
+            types small
+            requests cpu=1500m pods=1
+            labels karpenter.sh/nodepool=general karpenter.test/testnodeclass=default
+            karpenter.sh/capacity-type In [on-demand]
+            karpenter.sh/nodepool In [general]
+            karpenter.test/testnodeclass In [default]
+            node.kubernetes.io/instance-type In [small]
+        "#]],
+    );
+}
+
+#[test]
+fn a_daemon_of_one_offering_costs_the_fewest_others() {
+    check_claims(
+        "type small cpu=2 memory=4Gi zones=a,b price=0.1
+         pool general
+         daemon saver cpu=1 select=capacity:In:spot select=zone:In:a
+         pod web cpu=1500m",
+        expect![[r#"
+            types small
+            requests cpu=1500m pods=1
+            labels karpenter.sh/nodepool=general karpenter.test/testnodeclass=default
+            karpenter.sh/capacity-type In [on-demand spot]
+            karpenter.sh/nodepool In [general]
+            karpenter.test/testnodeclass In [default]
+            node.kubernetes.io/instance-type In [small]
+            topology.kubernetes.io/zone In [b]
+        "#]],
+    );
+}
+
+/// A pool that demands variety counts every daemon that may come, so that the cloud keeps its choice.
+#[test]
+fn where_variety_is_demanded_zones_stay_open() {
+    check_claims(
+        "type small cpu=2 memory=4Gi zones=a,b price=0.1
+         type medium cpu=4 memory=8Gi zones=a price=0.2
+         type large cpu=8 memory=16Gi zones=a,b price=0.4
+         pool general where=type:In:small|medium|large:2
+         daemon agent cpu=1 select=zone:In:a
+         pod web cpu=1500m",
+        expect![[r#"
+            types medium large
+            requests cpu=2500m pods=2
+            labels karpenter.sh/nodepool=general karpenter.test/testnodeclass=default
+            karpenter.sh/capacity-type In [on-demand spot]
+            karpenter.sh/nodepool In [general]
+            karpenter.test/testnodeclass In [default]
+            node.kubernetes.io/instance-type In [large medium] minValues 2
+        "#]],
+    );
+}
+
 /// SC15.5.6, SC15.5.7
 #[test]
 fn labels_of_instance_types_can_be_asked_for() {

@@ -53,7 +53,7 @@ struct Listing {
 /// One instance type as a launch would get it.
 pub(in super::super) struct Goods<'a> {
     pub kind: &'a InstanceType,
-    /// What daemons ask for.
+    /// What daemons ask for at most, whichever of the offerings is bought.
     pub daemons: Resources,
     /// What the machine has, under each different kind of offering.
     pub rooms: Vec<Resources>,
@@ -269,11 +269,19 @@ fn goods<'a>(
         daemon_ports: Vec::new(),
         left: None,
     };
-    for (daemon, ways) in daemons {
-        if ways.iter().any(|way| kind.requirements.overlaps(way)) {
-            goods.daemons.add_assign(&daemon.requests);
-            goods.daemon_ports.extend(daemon.host_ports.iter().cloned());
+    for offering in kind.offerings.iter().filter(|offering| offering.admitted_by(rest)) {
+        let suits = |way: &Requirements| kind.requirements.overlaps(way) && offering.requirements.overlaps(way);
+        let mut here = Resources::default();
+        for (daemon, _) in daemons.iter().filter(|(_, ways)| ways.iter().any(suits)) {
+            here.add_assign(&daemon.requests);
+            for port in &daemon.host_ports {
+                if !goods.daemon_ports.contains(port) {
+                    goods.daemon_ports.push(port.clone());
+                }
+            }
         }
+        // Everything has room beside the daemons of each offering if it has beside the most of each resource.
+        goods.daemons.max_with(&here);
     }
     if kind.requirements.overlaps(rest) {
         for offering in kind.offerings_within(rest) {
