@@ -124,10 +124,17 @@ impl<'a> Wish<'a> {
     }
 
     pub fn tolerations(&self) -> Vec<Toleration> {
-        let mut tolerations = crate::topology::sorted(&self.shape.tolerations);
         if self.undeterred {
-            tolerations.push(Toleration::of_prefer_no_schedule());
+            return self.hard_tolerations();
         }
+        crate::topology::sorted(&self.shape.tolerations)
+    }
+
+    /// With one for every taint that merely discourages. kube-scheduler, too, looks past those when it asks which nodes take
+    /// part in a spread.
+    fn hard_tolerations(&self) -> Vec<Toleration> {
+        let mut tolerations = crate::topology::sorted(&self.shape.tolerations);
+        tolerations.push(Toleration::of_prefer_no_schedule());
         tolerations
     }
 
@@ -161,7 +168,7 @@ impl<'a> Wish<'a> {
         };
         Filter {
             alternatives,
-            tolerations: spread.honor_taints.then(|| self.tolerations()),
+            tolerations: spread.honor_taints.then(|| self.hard_tolerations()),
         }
     }
 }

@@ -399,6 +399,17 @@ fn domains_of_a_pool_with_taints_take_part_as_the_policy_says() {
     assert_eq!(placed("heed-taints"), [2]);
 }
 
+#[test]
+fn a_taint_that_merely_discourages_does_not_keep_a_domain_out() {
+    let mut story = Story::new(
+        "catalog fake-5
+         pool default where=rack:In:a
+         pool discouraged where=rack:In:b taints=slow:PreferNoSchedule",
+    );
+    story.provision("pod web cpu=100m label:app=web spread=rack:app=web:heed-taints count=4");
+    assert_eq!(story.skew("rack", APP), [2, 2]);
+}
+
 /// SC15.15.25
 #[test]
 fn pools_that_exclude_each_other_may_share_a_domain() {

@@ -70,9 +70,15 @@ pub(super) fn check<'a>(
             counted.insert(id);
         }
     }
-    eligible.extend(counts.keys());
     let total = |domain: &Domain| counts.get(domain).map_or(0, |count| count.total);
-    let mut least = eligible.iter().map(total).min().unwrap_or(0);
+    // Pods elsewhere can be bound before an unlaunched machine joins, as long as its domain need not be there for them.
+    let at_first = eligible.iter().map(total).min();
+    eligible.extend(counts.keys());
+    let in_the_end = eligible.iter().map(total).min().unwrap_or(0);
+    let mut least = match rule.spread.min_domains {
+        None => at_first.unwrap_or(in_the_end),
+        Some(_) => in_the_end,
+    };
     if rule
         .spread
         .min_domains
