@@ -108,12 +108,6 @@ pub(crate) fn add(to: &mut Amounts, more: &[i64]) {
     }
 }
 
-pub(crate) fn sub(from: &mut Amounts, less: &[i64]) {
-    for (rest, less) in from.iter_mut().zip(less) {
-        *rest -= less;
-    }
-}
-
 pub(crate) fn fits(need: &[i64], free: &[i64]) -> bool {
     need.iter().zip(free).all(|(need, free)| need <= free)
 }

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Bits(Vec<u64>);
 
-const WORD: usize = u64::BITS as usize;
+pub(crate) const WORD: usize = u64::BITS as usize;
 
 impl Bits {
     /// All numbers below `count`.
@@ -69,6 +69,13 @@ impl Bits {
     /// The word with the members from `64 * index` on; zero beyond the end.
     pub fn word(&self, index: usize) -> u64 {
         self.0.get(index).copied().unwrap_or(0)
+    }
+
+    /// Removes those of one word.
+    pub fn subtract_word(&mut self, index: usize, word: u64) {
+        if word != 0 {
+            self.0[index] &= !word;
+        }
     }
 
     pub fn intersect_with(&mut self, other: &Bits) {

@@ -62,6 +62,9 @@ impl<'d> Crew<'d> {
     }
 
     /// What daemons take under each offering of a type, in the order of the offerings; nothing where it is the same under all.
+    ///
+    /// Nothing, too, where they take more than there is under one of them: a daemon that is too large for the machines it
+    /// asks for is more likely a mistake than a reason to buy elsewhere, and upstream buys no such type either.
     pub fn by_offering(&self, kind: &InstanceType) -> Vec<Load> {
         let mut aboard = self.0.iter().filter(|daemon| daemon.runs_on(kind));
         if !aboard.any(|daemon| daemon.chooses_among(&kind.offerings)) {
@@ -72,7 +75,10 @@ impl<'d> Crew<'d> {
             .iter()
             .map(|offering| self.under(kind, offering))
             .collect();
-        if loads.windows(2).all(|pair| pair[0] == pair[1]) {
+        let mut both = kind.offerings.iter().zip(&loads);
+        let overdrawn =
+            both.any(|(offering, load)| kind.allocatable_under(offering).minus(&load.requests).is_overdrawn());
+        if overdrawn || loads.windows(2).all(|pair| pair[0] == pair[1]) {
             return Vec::new();
         }
         loads

@@ -244,11 +244,22 @@ impl<'a> Greedy<'a> {
             if let Some(only) = &answer.hosts.only {
                 candidates &= only.word(word);
             }
-            for index in members(word, candidates) {
+            if candidates == 0 {
+                continue;
+            }
+            let roomy = machines.free.roomy(word, &needs.amounts);
+            // What fills a machine for the time being does not close it for good.
+            let for_good = |journal: bool| {
+                if journal {
+                    !machines.visited.word(word)
+                } else {
+                    u64::MAX
+                }
+            };
+            alive.subtract_word(word, candidates & !roomy & for_good(self.journal.is_some()));
+            for index in members(word, candidates & roomy) {
                 let machine = &machines.all[index];
-                let roomy = amounts::fits(&needs.amounts, &machine.free) && !ports_clash(&needs.ports, &machine.ports);
-                if !roomy {
-                    // What fills a machine for the time being does not close it for good.
+                if ports_clash(&needs.ports, &machine.ports) {
                     if self.journal.is_none() || machine.pods.is_empty() {
                         alive.remove(index);
                     }
@@ -309,11 +320,12 @@ impl<'a> Greedy<'a> {
         let class = &self.problem.classes.all[self.problem.members[member].class];
         let chosen = &class.variants[variant];
         let needs = &self.problem.classes.cores[chosen.core].needs;
-        let machine = &mut self.problem.machines.all[index];
         if let Some(journal) = &mut self.journal {
-            journal.push(Step::filling(index, machine));
+            journal.push(Step::filling(index, &self.problem.machines));
         }
-        amounts::sub(&mut machine.free, &needs.amounts);
+        self.problem.machines.free.take(index, &needs.amounts);
+        self.problem.machines.visited.insert(index);
+        let machine = &mut self.problem.machines.all[index];
         machine.ports.extend(needs.ports.iter().cloned());
         if let Some(volumes) = &mut machine.volumes {
             volumes.put(&self.problem.members[member].attached);

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     amounts::{Amounts, Dims},
-    bits::Bits,
+    bits::{Bits, WORD},
     rules::daemon_runs_on,
     template::{is_superposed, least_room},
     topology::{Key, Keys},
@@ -34,7 +34,6 @@ pub(crate) struct Machine<'a> {
     pub look: usize,
     /// Pods may be put here.
     pub open: bool,
-    pub free: Amounts,
     pub ports: Vec<HostPort>,
     /// How many volumes the node attaches, and which are attached. Only where the node has limits and somebody asks.
     pub volumes: Option<Attachments>,
@@ -122,6 +121,97 @@ pub(crate) struct Machines<'a> {
     pub looks: Vec<Look>,
     /// By the name of the node.
     pub by_node: FxHashMap<&'a str, usize>,
+    pub free: Free,
+    /// Those that pods of the round have been put on.
+    pub visited: Bits,
+}
+
+/// What pods may still use of each machine, resource by resource. Whole clusters are searched for room again and again, and
+/// most machines are full: 64 that lie side by side are passed over together where none of them has enough.
+#[derive(Debug)]
+pub(crate) struct Free(Vec<Column>);
+
+/// One resource of all machines.
+#[derive(Clone, Debug, Default)]
+struct Column {
+    free: Vec<i64>,
+    /// The most that one of each 64 machines has.
+    most: Vec<i64>,
+}
+
+impl Column {
+    fn push(&mut self, free: i64) {
+        if self.free.len().is_multiple_of(WORD) {
+            self.most.push(free);
+        } else if let Some(most) = self.most.last_mut() {
+            *most = free.max(*most);
+        }
+        self.free.push(free);
+    }
+
+    fn set(&mut self, machine: usize, free: i64) {
+        let before = std::mem::replace(&mut self.free[machine], free);
+        let word = machine / WORD;
+        if free >= self.most[word] {
+            self.most[word] = free;
+        } else if before == self.most[word] {
+            self.most[word] = self.word(word).iter().copied().fold(free, i64::max);
+        }
+    }
+
+    fn word(&self, word: usize) -> &[i64] {
+        let first = word * WORD;
+        &self.free[first..self.free.len().min(first + WORD)]
+    }
+}
+
+impl Free {
+    fn new(dims: usize) -> Self {
+        Self(vec![Column::default(); dims])
+    }
+
+    fn push(&mut self, free: &[i64]) {
+        for (column, free) in self.0.iter_mut().zip(free) {
+            column.push(*free);
+        }
+    }
+
+    pub fn of(&self, machine: usize) -> Amounts {
+        self.0.iter().map(|column| column.free[machine]).collect()
+    }
+
+    pub fn along(&self, dim: usize, machine: usize) -> i64 {
+        self.0[dim].free[machine]
+    }
+
+    pub fn set(&mut self, machine: usize, free: &[i64]) {
+        for (column, free) in self.0.iter_mut().zip(free) {
+            column.set(machine, *free);
+        }
+    }
+
+    pub fn take(&mut self, machine: usize, amounts: &[i64]) {
+        for (column, amount) in self.0.iter_mut().zip(amounts).filter(|(_, amount)| **amount != 0) {
+            column.set(machine, column.free[machine] - amount);
+        }
+    }
+
+    pub fn hold(&self, machine: usize, need: &[i64]) -> bool {
+        let mut columns = self.0.iter().zip(need);
+        columns.all(|(column, need)| *need <= column.free[machine])
+    }
+
+    /// Those of a word's machines that have room. Nobody has less than nothing, so that what is not asked for does not count.
+    pub fn roomy(&self, word: usize, need: &[i64]) -> u64 {
+        let asked = || self.0.iter().zip(need).filter(|(_, need)| **need > 0);
+        if asked().any(|(column, need)| column.most[word] < *need) {
+            return 0;
+        }
+        asked().fold(u64::MAX, |roomy, (column, need)| {
+            let machines = column.word(word).iter().rev();
+            roomy & machines.fold(0, |here, free| here << 1 | u64::from(free >= need))
+        })
+    }
 }
 
 /// What is needed to look at machines.
@@ -159,6 +249,8 @@ impl<'a> Machines<'a> {
             all: Vec::with_capacity(states.len()),
             looks: Vec::new(),
             by_node: FxHashMap::default(),
+            free: Free::new(viewer.dims.len()),
+            visited: Bits::default(),
         };
         let mut known: FxHashMap<Appearance, usize> = FxHashMap::default();
         let mut expected: Vec<Vec<&'a PodShape>> = Vec::new();
@@ -173,7 +265,9 @@ impl<'a> Machines<'a> {
             if let Some(name) = state.node_name() {
                 machines.by_node.insert(name.as_str(), machines.all.len());
             }
-            machines.all.push(machine(viewer, state, look, &expected[look]));
+            let (machine, free) = machine(viewer, state, look, &expected[look]);
+            machines.all.push(machine);
+            machines.free.push(&free);
         }
         machines
     }
@@ -261,20 +355,26 @@ fn expected_daemons<'a>(daemons: &[&'a PodShape], look: &Look) -> Vec<&'a PodSha
     here.copied().collect()
 }
 
-fn machine<'a>(viewer: &Viewer<'a, '_>, state: &'a StateNode, look: usize, expected: &[&PodShape]) -> Machine<'a> {
+/// The machine and what pods may use of it.
+fn machine<'a>(
+    viewer: &Viewer<'a, '_>,
+    state: &'a StateNode,
+    look: usize,
+    expected: &[&PodShape],
+) -> (Machine<'a>, Amounts) {
     let snapshot = viewer.snapshot;
     let mut machine = Machine {
         state,
         look,
         open: !state.is_leaving(),
-        free: Amounts::new(),
         ports: Vec::new(),
         volumes: None,
         unsettled: false,
         pods: Vec::new(),
     };
+    let none = || Amounts::from_elem(0, viewer.dims.len());
     if !machine.open {
-        return machine;
+        return (machine, none());
     }
     let room = if is_superposed(state) {
         least_room(snapshot, state)
@@ -283,9 +383,8 @@ fn machine<'a>(viewer: &Viewer<'a, '_>, state: &'a StateNode, look: usize, expec
     };
     let Some(room) = room.filter(|room| !room.is_overdrawn()) else {
         machine.open = false;
-        return machine;
+        return (machine, none());
     };
-    machine.free = viewer.dims.supply(&room);
     machine.unsettled = (viewer.unsettled)(state);
     let limits = state.node_name().and_then(|name| snapshot.attach_limits.get(name));
     machine.volumes = limits.filter(|_| viewer.attaches).map(|limits| Attachments {
@@ -301,7 +400,7 @@ fn machine<'a>(viewer: &Viewer<'a, '_>, state: &'a StateNode, look: usize, expec
         .filter(|ports| !arrived(ports));
     let taken = bound.iter().map(|pod| &pod.shape.host_ports).chain(awaited);
     machine.ports = taken.flatten().cloned().collect();
-    machine
+    (machine, viewer.dims.supply(&room))
 }
 
 /// What pods may still use: the allocatable amounts less what bound pods ask for, less what daemons will ask for that

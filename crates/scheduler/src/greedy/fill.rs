@@ -9,7 +9,10 @@ use std::collections::{BTreeMap, VecDeque};
 use model::ResourceName;
 
 use super::Greedy;
-use crate::{amounts, bits::Bits};
+use crate::{
+    amounts::{self, Amounts},
+    bits::Bits,
+};
 
 /// How many classes of one choice are tried on a machine before the choice is given up there.
 const LOOK: usize = 8;
@@ -36,20 +39,30 @@ impl Greedy<'_> {
             members.entry(class).or_default().push_back(*member);
         }
         let all: [f64; 2] = priced.map(|dim| {
-            let open = self.problem.machines.all.iter().filter(|machine| machine.open);
-            let free = open.map(|machine| machine.free[dim].max(0));
+            let machines = &self.problem.machines;
+            let open = machines.all.iter().enumerate().filter(|(_, machine)| machine.open);
+            let free = open.map(|(index, _)| machines.free.along(dim, index).max(0));
             free.sum::<i64>().max(1) as f64
         });
         let mut choices = Choices::new();
+        // A machine without room for this has room for nobody. Most machines are full most of the time.
+        let mut least: Option<Amounts> = None;
         // A class without a variant can be placed nowhere.
         let placeable = |class: &&usize| !self.problem.classes.all[**class].variants.is_empty();
         for class in members.keys().filter(placeable) {
             let needs = &self.needs_of(*class).amounts;
+            let least = least.get_or_insert_with(|| needs.clone());
+            least
+                .iter_mut()
+                .zip(needs)
+                .for_each(|(least, need)| *least = (*least).min(*need));
             let proportions = proportions(priced.map(|dim| needs[dim]), all);
             choices.entry(proportions).or_default().push_back(*class);
         }
         for index in 0..self.problem.machines.all.len() {
-            if self.problem.machines.all[index].open && !self.gone.contains(index) {
+            let machines = &self.problem.machines;
+            let roomy = |least: &Amounts| machines.free.hold(index, least);
+            if machines.all[index].open && !self.gone.contains(index) && least.as_ref().is_some_and(roomy) {
                 self.fill_one(index, priced, &mut choices, &mut members);
             }
         }
@@ -87,11 +100,11 @@ impl Greedy<'_> {
         let mut refused: BTreeMap<Proportions, usize> = BTreeMap::new();
         loop {
             let mut best: Option<(f64, Proportions, usize)> = None;
+            let free = self.problem.machines.free.of(index);
             for (proportions, classes) in choices.iter() {
-                let free = &self.problem.machines.all[index].free;
                 let behind = refused.get(proportions).copied().unwrap_or(0);
                 let ahead = classes.iter().take(LOOK.min(classes.len()).saturating_sub(behind));
-                let fits = |class: &usize| amounts::fits(&self.needs_of(*class).amounts, free);
+                let fits = |class: &usize| amounts::fits(&self.needs_of(*class).amounts, &free);
                 let Some((at, class)) = ahead.enumerate().find(|(_, class)| fits(class)) else {
                     continue;
                 };

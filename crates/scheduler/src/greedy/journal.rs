@@ -6,7 +6,7 @@
 use super::Greedy;
 use crate::{
     amounts::Amounts,
-    machine::{Attachments, Machine},
+    machine::{Attachments, Machines},
     topology::{Group, GroupId},
 };
 
@@ -41,10 +41,11 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub fn filling(index: usize, machine: &Machine<'_>) -> Self {
+    pub fn filling(index: usize, machines: &Machines<'_>) -> Self {
+        let machine = &machines.all[index];
         Step::Filled {
             index,
-            free: machine.free.clone(),
+            free: machines.free.of(index),
             ports: machine.ports.len(),
             pods: machine.pods.len(),
             volumes: machine.volumes.clone(),
@@ -96,10 +97,13 @@ impl Greedy<'_> {
                     volumes,
                 } => {
                     let machine = &mut self.problem.machines.all[index];
-                    machine.free = free;
                     machine.ports.truncate(ports);
                     machine.pods.truncate(pods);
                     machine.volumes = volumes;
+                    self.problem.machines.free.set(index, &free);
+                    if pods == 0 {
+                        self.problem.machines.visited.remove(index);
+                    }
                 }
                 Step::Counted { group, spot, new } => {
                     let group = &mut self.problem.topology.groups[group];
