@@ -21,7 +21,8 @@ pub fn machines_named<'a>(snapshot: &Snapshot, names: &'a [String]) -> Result<Ve
         .collect()
 }
 
-/// Pods without a node, pods whose node is on its way out, and the pods of machines that are taken for gone.
+/// Pods without a node, pods whose node is on its way out, and the pods of machines that are taken for gone; of the latter
+/// two only those that may leave.
 pub fn round(cluster: &Cluster, gone: &[NodeKey], selector: Option<&Selector>, now: Timestamp) -> Round {
     let snapshot = &cluster.snapshot;
     let waiting = if cluster.from_files {
@@ -31,7 +32,7 @@ pub fn round(cluster: &Cluster, gone: &[NodeKey], selector: Option<&Selector>, n
     };
     let mut pods: BTreeSet<PodKey> = waiting.into_iter().collect();
     for machine in gone.iter().filter_map(|key| snapshot.nodes.get(key)) {
-        let moving = snapshot.pods_of(machine).filter(|pod| pod.is_reschedulable());
+        let moving = snapshot.pods_of(machine).filter(|pod| snapshot.can_move(pod, now));
         pods.extend(moving.map(|pod| pod.key.clone()));
     }
     pods.retain(|key| snapshot.pods.get(key).is_some_and(|pod| is_selected(pod, selector)));

@@ -83,6 +83,9 @@ fn pods_of_nodes_that_go_are_in_the_round() {
         &pod_with("kept", "1", "  nodeName: old")
             .replace("labels:", "annotations: {karpenter.sh/do-not-disrupt: 'true'}, labels:"),
         &pod_with("simulated", "1", "  nodeName: gone"),
+        &pod_with("guarded", "1", "  nodeName: gone"),
+        "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: all, namespace: default}\n\
+         spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}\n",
     ]);
     assert_eq!(looked_at(Input::new(&objects)), ["default/moving"]);
     let without = Input::new(&objects).with(&["--without", "gone", "--enforce-consolidate-after=true"]);
