@@ -14,10 +14,12 @@ NEXTEST := cargo nextest run --cargo-quiet
 REST := --workspace --exclude provider-aws-sdk
 PROFILE ?= release
 SEEDS ?= 10000
+IMAGE ?= localhost/karpenter
+BOOK := $(CACHE)/karpenter-rust/book
 OUT ?= $(CACHE)/karpenter-rust/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-aws check e2e conformance bench bench-instructions storm build build-aws generate manifests audit tools control-plane helm boto3 moto cfn-lint upstream-bench
+.PHONY: help run test test-aws check e2e conformance bench bench-instructions storm build build-aws image docs generate manifests audit tools control-plane mdbook helm boto3 moto cfn-lint upstream-bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -29,7 +31,7 @@ run: ## Play the inflate story in the playground: embedded API server, simulated
 
 # What has to pass is the same every time; `make storm` looks for what nobody has seen yet.
 test: export PROPTEST_RNG_SEED ?= 114
-test: tools control-plane helm boto3 moto cfn-lint check ## All checks and all tests, the real control plane included
+test: tools control-plane helm boto3 moto cfn-lint check docs ## All checks and all tests, the real control plane included
 	cargo test --quiet $(REST) --doc
 	$(NEXTEST) $(REST)
 	$(MAKE) test-aws
@@ -73,6 +75,13 @@ build-aws: ## Binary with the AWS provider, aws-fake beside it; the last line is
 	cargo build --profile $(PROFILE) --package cli --package aws-fake --features cli/aws --target-dir $(CARGO_TARGET_DIR)/aws
 	@echo $(CARGO_TARGET_DIR)/aws/$(PROFILE)/karpenter
 
+image: ## Image of the controller as IMAGE, by buildah, podman or docker (OPTIONS are those of deploy/image/build)
+	deploy/image/build $(OPTIONS) $(IMAGE)
+
+docs: mdbook ## Build the book; the last line is its first page
+	@mdbook build docs --dest-dir $(BOOK)
+	@echo $(BOOK)/index.html
+
 generate: ## Rewrite what is generated from code: CRDs and reference pages
 	cargo xtask generate
 
@@ -86,6 +95,10 @@ audit: ## Licences, bans and sources of all dependencies
 tools:
 	@cargo nextest --version >/dev/null 2>&1 || { \
 		echo "installing cargo-nextest, once" >&2; cargo install --locked --quiet --root $(TOOLS) cargo-nextest; }
+
+mdbook:
+	@mdbook --version >/dev/null 2>&1 || { echo "installing mdbook, once" >&2; \
+		cargo install --locked --quiet --debug --no-default-features --version 0.5.4 --root $(TOOLS) mdbook; }
 
 control-plane:
 	@$(CONTROL_PLANE)/build

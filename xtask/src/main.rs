@@ -1,6 +1,7 @@
 //! Generation, tidy checks and release chores: `cargo xtask <task>`.
 
 mod generate;
+mod sbom;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +24,14 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Look for forgotten markers, machine paths, dead links, orphan modules and overgrown files
+    /// Print the bill of materials of the program, in CycloneDX's format
+    Sbom {
+        /// Features of the build, such as cli/aws
+        #[arg(long, default_value = "")]
+        features: String,
+    },
+    /// Look for forgotten markers, machine paths, dead links, pages outside of the book, orphan modules
+    /// and overgrown files
     Tidy,
 }
 
@@ -31,6 +39,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Generate { check: false } => generate::write(&repository()),
         Task::Generate { check: true } => generate::check(&repository()),
+        Task::Sbom { features } => sbom::print(&repository(), &features),
         Task::Tidy => tidy::run(&repository()),
     };
     match outcome {

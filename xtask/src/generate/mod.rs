@@ -1,5 +1,6 @@
 //! Files that are generated from code and committed, so that they can be read and reviewed.
 
+mod api_reference;
 mod cloudformation;
 mod crd_chart;
 mod reference;
@@ -58,6 +59,7 @@ fn output(root: &Path) -> Result<Output> {
     let mut files = crd_chart::files()?;
     files.extend(cloudformation::files(root)?);
     files.extend(reference::files()?);
+    files.extend(api_reference::files()?);
     Ok(Output {
         files,
         owned: crd_chart::owned_directories(),

@@ -1,5 +1,7 @@
 //! Checks that no compiler makes. Each answers with complaints, one line each.
 
+mod book;
+mod coverage;
 mod length;
 mod links;
 mod markers;
@@ -15,6 +17,8 @@ pub fn run(root: &Path) -> Result<Vec<String>> {
     let mut complaints = markers::check(&files);
     complaints.extend(length::check(&files));
     complaints.extend(links::check(root, &files));
+    complaints.extend(book::check(&files));
+    complaints.extend(coverage::check(root, &files));
     complaints.extend(orphans::check(&files));
     Ok(complaints)
 }

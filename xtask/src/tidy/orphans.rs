@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::source::Source;
+use super::source::{Source, normal};
 
 pub fn check(files: &[Source]) -> Vec<String> {
     let sources: BTreeMap<&Path, &str> = files
@@ -74,7 +74,7 @@ fn modules(path: &Path, text: &str) -> Vec<PathBuf> {
         } else if let Some(name) = declared_module(line) {
             let inner = within.iter().fold(inner.clone(), |folder, name| folder.join(name));
             match explicit.take() {
-                Some(path) => found.push(directory.join(path)),
+                Some(path) => found.push(normal(&directory.join(path))),
                 None => found.extend([inner.join(format!("{name}.rs")), inner.join(name).join("mod.rs")]),
             }
         }
@@ -114,7 +114,10 @@ mod tests {
             file("crates/a/src/c/mod.rs", "pub mod d;"),
             file("crates/a/src/c/d.rs", ""),
             file("crates/a/src/lost.rs", ""),
-            file("crates/a/tests/whole.rs", "#[path = \"shared/kit.rs\"]\nmod kit;"),
+            file(
+                "crates/a/tests/whole.rs",
+                "#[path = \"../tests/shared/kit.rs\"]\nmod kit;",
+            ),
             file("crates/a/tests/shared/kit.rs", ""),
             file("crates/a/tests/story.rs", "mod story {\n    pub mod step;\n}"),
             file("crates/a/tests/story/step.rs", ""),

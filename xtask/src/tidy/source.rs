@@ -1,6 +1,6 @@
 //! The text files of the repository.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -48,4 +48,16 @@ pub fn tracked(root: &Path) -> Result<Vec<Source>> {
         Some(Source { path, text })
     };
     Ok(paths.into_iter().filter_map(read).collect())
+}
+
+/// Without `..` on the way.
+pub fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(normal.pop()),
+            part => normal.push(part),
+        }
+    }
+    normal
 }

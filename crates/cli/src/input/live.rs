@@ -13,7 +13,7 @@ use model::Vocabulary;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Wanted,
+    Connection, Wanted,
     load::{Cluster, Loading},
     objects::Objects,
 };
@@ -22,22 +22,8 @@ use crate::exit::Failure;
 /// Large enough to be few requests, small enough for any proxy on the way.
 const PAGE: u32 = 500;
 
-pub fn read(
-    kubeconfig: Option<&str>,
-    context: Option<&str>,
-    wanted: Wanted,
-    vocabulary: Arc<Vocabulary>,
-) -> Result<Cluster, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no runtime")
-        .map_err(Failure::No)?;
-    runtime.block_on(async {
-        let client = client(kubeconfig, context)
-            .await
-            .context("no cluster: the kubeconfig cannot be used; hint: -f FILE reads objects from files")
-            .map_err(Failure::Input)?;
+pub fn read(connection: &Connection, wanted: Wanted, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
+    connected(connection, async |client| {
         list_all(client, wanted, vocabulary)
             .await
             .context("the cluster cannot be listed")
@@ -45,13 +31,32 @@ pub fn read(
     })
 }
 
-async fn client(kubeconfig: Option<&str>, context: Option<&str>) -> anyhow::Result<Client> {
+/// Does something with the cluster that the kubeconfig names.
+pub fn connected<T>(
+    connection: &Connection,
+    work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no runtime")
+        .map_err(Failure::No)?;
+    runtime.block_on(async {
+        let client = client(connection)
+            .await
+            .context("no cluster: the kubeconfig cannot be used; hint: commands with -f FILE read objects from files")
+            .map_err(Failure::Input)?;
+        work(client).await
+    })
+}
+
+async fn client(connection: &Connection) -> anyhow::Result<Client> {
     let options = KubeConfigOptions {
-        context: context.map(ToOwned::to_owned),
+        context: connection.context.clone(),
         ..KubeConfigOptions::default()
     };
-    let named = context.is_some() || std::env::var_os("KUBECONFIG").is_some();
-    let config = match kubeconfig {
+    let named = connection.context.is_some() || std::env::var_os("KUBECONFIG").is_some();
+    let config = match &connection.kubeconfig {
         Some(path) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
         // What the user names has to be good; only without a name the program looks around.
         None if named => Config::from_kubeconfig(&options).await?,

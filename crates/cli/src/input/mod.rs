@@ -20,6 +20,7 @@ use self::document::File;
 use crate::exit::Failure;
 
 pub use document::{Depth, files, has_content, texts};
+pub use live::connected;
 pub use load::Cluster;
 pub use place::{BadInput, Place};
 pub use selector::Selector;
@@ -33,6 +34,13 @@ pub struct Source {
     /// The namespace of objects that name none.
     #[arg(short, long, default_value = "default")]
     namespace: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// How a live cluster is reached.
+#[derive(Debug, Args)]
+pub struct Connection {
     /// The kubeconfig to use. [default: KUBECONFIG, then ~/.kube/config, then the pod's own]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<String>,
@@ -54,7 +62,7 @@ impl Source {
     pub fn read(&self, catalog: &Catalog, wanted: Wanted) -> Result<Cluster, Failure> {
         let vocabulary = Arc::new(catalog.vocabulary());
         let mut cluster = if self.filename.is_empty() {
-            live::read(self.kubeconfig.as_deref(), self.context.as_deref(), wanted, vocabulary)?
+            live::read(&self.connection, wanted, vocabulary)?
         } else {
             self.read_files(vocabulary)?
         };

@@ -82,6 +82,8 @@ impl Objects {
             ("", "ReplicationController") => self.replication_controllers.push(document.decode()?),
             // Pods name their owners and the claims made for them, and nothing else about these matters.
             ("apps", "Deployment") | ("batch", "Job") | ("resource.k8s.io", "ResourceClaimTemplate") => {}
+            // What a snapshot holds beside them, for people.
+            ("cli.karpenter.sh" | "apiextensions.k8s.io" | "coordination.k8s.io", _) | ("", "Event") => {}
             (group, kind) => self.others.push(Other {
                 group: group.to_owned(),
                 kind: kind.to_owned(),

@@ -2,4 +2,5 @@
 
 mod account;
 mod files;
+mod monitoring;
 mod terraform;

@@ -1,6 +1,6 @@
 //! A cluster with Karpenter's resources in it, and questions to it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use api::v1::NodeClaim;
 use k8s_openapi::{
@@ -18,9 +18,6 @@ use kube::{
 };
 use serde_json::json;
 use testkit::{ControlPlane, Parts};
-
-/// Long enough for a busy machine with two cores; a test that gets there has failed.
-const PATIENCE: Duration = Duration::from_secs(180);
 
 pub struct Cluster {
     pub plane: ControlPlane,
@@ -180,19 +177,7 @@ impl Cluster {
         .await;
     }
 
-    /// Asks until the answer is yes. Real components on real time leave no other way than to look again.
-    pub async fn eventually(&self, what: &str, mut ask: impl AsyncFnMut() -> Result<(), String>) {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        loop {
-            let seen = match ask().await {
-                Ok(()) => return,
-                Err(seen) => seen,
-            };
-            assert!(
-                tokio::time::Instant::now() < deadline,
-                "waited in vain until {what}; last seen: {seen}"
-            );
-            tokio::time::sleep(Duration::from_millis(250)).await;
-        }
+    pub async fn eventually(&self, what: &str, ask: impl AsyncFnMut() -> Result<(), String>) {
+        testkit::eventually(what, ask).await;
     }
 }

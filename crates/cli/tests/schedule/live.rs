@@ -1,77 +1,31 @@
-//! A live cluster instead of files: the same plan, over the same kind of connection that kubectl makes.
+//! A live cluster instead of files: the same plan.
 
 use std::{fs, process::Output};
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Api, Client, ResourceExt,
-    api::{DynamicObject, Patch, PatchParams, PostParams},
-    core::GroupVersionKind,
-    discovery::ApiResource,
-};
-use kube_mem::{ApiServer, https::HttpsListener};
+use api::crds::Variant;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::{catalog, karpenter};
+use crate::{catalog, server};
 
-/// An API server behind a socket, and a folder with its kubeconfig and a catalog.
-struct Live {
-    client: Client,
-    folder: TempDir,
-    _listener: HttpsListener,
-}
+struct Live(server::Live);
 
 impl Live {
     async fn start(with_crds: bool) -> Self {
-        let server = ApiServer::builder().build();
-        let client = server.client();
-        if with_crds {
-            let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-            for crd in api::crds::all(api::crds::Variant::Kwok) {
-                crds.create(&PostParams::default(), &crd)
-                    .await
-                    .expect("the CRD is accepted");
-            }
-        }
-        let listener = HttpsListener::bind(server, ([127, 0, 0, 1], 0).into())
-            .await
-            .expect("a socket");
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::write(folder.path().join("kubeconfig"), listener.kubeconfig("live")).expect("a file");
-        fs::write(folder.path().join("types.json"), catalog().to_string()).expect("a file");
-        Self {
-            client,
-            folder,
-            _listener: listener,
-        }
+        let definitions = if with_crds {
+            api::crds::all(Variant::Kwok)
+        } else {
+            Vec::new()
+        };
+        let live = server::Live::start(&definitions).await;
+        fs::write(live.folder().join("types.json"), catalog().to_string()).expect("a file");
+        Self(live)
     }
 
     async fn apply(&self, object: Value) {
-        let object: DynamicObject = serde_json::from_value(object).expect("an object");
-        let types = object.types.clone().expect("its types");
-        let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(&types).expect("a kind"));
-        let api: Api<DynamicObject> = match object.namespace() {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), &namespace, &resource),
-            None => Api::all_with(self.client.clone(), &resource),
-        };
-        let name = object.name_any();
-        let params = PatchParams::apply("test").force();
-        api.patch(&name, &params, &Patch::Apply(&object))
-            .await
-            .expect("the object is accepted");
-        if object.data.get("status").is_some() {
-            let status = json!({"status": object.data["status"]});
-            let patched = api
-                .patch_status(&name, &PatchParams::default(), &Patch::Merge(&status))
-                .await;
-            patched.expect("the status is accepted");
-        }
+        self.0.apply(object).await;
     }
 
-    /// The program runs beside the server, so that neither waits for the other.
     async fn run(&self, more: &[&str]) -> Output {
-        let folder = self.folder.path().to_owned();
         let mut arguments = vec![
             "schedule",
             "--kubeconfig",
@@ -82,12 +36,7 @@ impl Live {
             "json",
         ];
         arguments.extend(more);
-        let arguments: Vec<String> = arguments.into_iter().map(ToOwned::to_owned).collect();
-        let run = tokio::task::spawn_blocking(move || {
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            karpenter(&folder, &arguments)
-        });
-        run.await.expect("the program ends")
+        self.0.run(&arguments).await
     }
 
     async fn plan(&self, more: &[&str]) -> Value {
@@ -173,14 +122,12 @@ async fn a_cluster_without_our_resources_has_nothing_to_launch_from() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_does_not_answer_is_told_apart_from_bad_input() {
     let live = Live::start(false).await;
-    let config = fs::read_to_string(live.folder.path().join("kubeconfig")).expect("a file");
-    let address = live._listener.address().to_string();
+    let kubeconfig = live.0.folder().join("kubeconfig");
+    let config = fs::read_to_string(&kubeconfig).expect("a file");
+    let (before, after) = config.split_once("127.0.0.1:").expect("an address");
+    let port = after.trim_start_matches(|letter: char| letter.is_ascii_digit());
     // Port 9 of the loopback is nobody's.
-    fs::write(
-        live.folder.path().join("kubeconfig"),
-        config.replace(&address, "127.0.0.1:9"),
-    )
-    .expect("a file");
+    fs::write(&kubeconfig, format!("{before}127.0.0.1:9{port}")).expect("a file");
     let output = live.run(&[]).await;
     assert_eq!(
         output.status.code(),
@@ -197,7 +144,7 @@ async fn a_cluster_that_does_not_answer_is_told_apart_from_bad_input() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    fs::write(live.folder.path().join("kubeconfig"), "just words").expect("a file");
+    fs::write(&kubeconfig, "just words").expect("a file");
     let output = live.run(&[]).await;
     assert_eq!(
         output.status.code(),

@@ -5,6 +5,8 @@ mod cluster;
 mod live;
 mod plans;
 mod rounds;
+#[path = "../live/mod.rs"]
+mod server;
 
 use std::{
     fs,

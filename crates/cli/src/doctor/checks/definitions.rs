@@ -1,0 +1,286 @@
+//! Whether the API server knows our kinds as this build does, and nothing of older releases is in the way.
+
+use std::collections::BTreeSet;
+
+use api::crds::Variant;
+use serde_json::Value;
+
+use super::or_ok;
+use crate::doctor::{
+    facts::{DEFINITIONS, Facts, MUTATING, SERVICES, VALIDATING, list, text},
+    finding::Finding,
+};
+
+const CHECK: &str = "definitions";
+const UPGRADE: &str = "helm upgrade --install karpenter-crd charts/karpenter-crd (or: karpenter crds | kubectl apply --server-side --force-conflicts -f -)";
+/// How many fields are named before the rest is counted.
+const SHOWN: usize = 3;
+/// Kinds of the releases before 0.33, and the groups that they were in.
+const OLDER: [&str; 3] = [
+    "provisioners.karpenter.sh",
+    "machines.karpenter.sh",
+    "awsnodetemplates.karpenter.k8s.aws",
+];
+
+pub fn definitions(facts: &Facts) -> Vec<Finding> {
+    if let Some(why) = facts.unread(DEFINITIONS) {
+        return vec![Finding::unknown(CHECK, format!("definitions cannot be read: {why}"))];
+    }
+    let ours = api::crds::all(Variant::Aws);
+    let count = ours.len();
+    let mut findings = Vec::new();
+    for crd in ours {
+        let name = crd.metadata.name.clone().unwrap_or_default();
+        let ours = serde_json::to_value(crd).unwrap_or_default();
+        let found = facts
+            .of(DEFINITIONS)
+            .iter()
+            .find(|found| text(found, "/metadata/name") == name);
+        match found {
+            Some(found) => findings.extend(compare(&name, &ours, found, facts)),
+            None if is_optional(&name) => findings.push(
+                Finding::warning(CHECK, "is not there; its feature stays idle")
+                    .about(&name)
+                    .fix(UPGRADE),
+            ),
+            None => findings.push(Finding::problem(CHECK, "is not there").about(&name).fix(UPGRADE)),
+        }
+    }
+    or_ok(
+        findings,
+        CHECK,
+        format!("all {count} kinds are served as this build knows them"),
+    )
+}
+
+/// Kinds without which nodes still come and go.
+fn is_optional(name: &str) -> bool {
+    name.starts_with("capacitybuffers") || name.starts_with("nodeoverlays")
+}
+
+fn compare(name: &str, ours: &Value, found: &Value, facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let version = text(ours, "/spec/versions/0/name");
+    let served = list(found, "/spec/versions")
+        .iter()
+        .find(|version_found| version_found["name"] == version && version_found["served"] == true);
+    let Some(served) = served else {
+        let what = format!("version {version} is not served");
+        return vec![Finding::problem(CHECK, what).about(name).fix(UPGRADE)];
+    };
+    let unserved: Vec<&str> = list(found, "/status/storedVersions")
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|stored| *stored != version)
+        .collect();
+    if !unserved.is_empty() {
+        let what = format!("objects may still be stored as {}", unserved.join(", "));
+        let fix = format!(
+            "write every object again (kubectl get {plural} -o name | xargs -I@ kubectl annotate --overwrite @ karpenter.sh/rewritten=true), then kubectl patch crd {name} --subresource=status --type=merge -p '{{\"status\":{{\"storedVersions\":[\"{version}\"]}}}}'",
+            plural = text(found, "/spec/names/plural"),
+        );
+        findings.push(Finding::warning(CHECK, what).about(name).fix(fix));
+    }
+    if text(found, "/spec/conversion/strategy") == "Webhook" {
+        findings.extend(converted(name, found, facts));
+    }
+    let known = fields(&served["schema"]["openAPIV3Schema"]);
+    let wanted = fields(&ours["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+    let missing: Vec<&String> = wanted.difference(&known).collect();
+    if !missing.is_empty() {
+        let what = format!("is of an older release: it has no {}", some(&missing));
+        findings.push(Finding::problem(CHECK, what).about(name).fix(UPGRADE));
+    }
+    let extra: Vec<&String> = known.difference(&wanted).collect();
+    if !extra.is_empty() {
+        let what = format!("is of a newer release: this build does not act on {}", some(&extra));
+        let fix = "upgrade the controller, or take these fields out of your objects before the definitions go back: the API server then drops them";
+        findings.push(Finding::warning(CHECK, what).about(name).fix(fix));
+    }
+    findings
+}
+
+/// Releases 1.0.x converted by a webhook of their own. A definition that still asks for it makes every read fail.
+fn converted(name: &str, found: &Value, facts: &Facts) -> Option<Finding> {
+    let service = |place: &str| text(found, &format!("/spec/conversion/webhook/clientConfig/service/{place}"));
+    let (namespace, service) = (service("namespace"), service("name"));
+    let is_there = facts
+        .of(SERVICES)
+        .iter()
+        .any(|found| text(found, "/metadata/name") == service && text(found, "/metadata/namespace") == namespace);
+    let what = format!("asks the webhook {namespace}/{service} for conversions, which no release since 1.1 serves");
+    let finding = if is_there { Finding::warning } else { Finding::problem };
+    Some(finding(CHECK, what).about(name).fix(UPGRADE))
+}
+
+/// Every field that a schema knows, as a path.
+fn fields(schema: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    collect(schema, "", &mut found);
+    found
+}
+
+fn collect(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
+    for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        collect(inner, &path, found);
+        found.insert(path);
+    }
+    for inner in [&schema["items"], &schema["additionalProperties"]] {
+        if inner.is_object() {
+            collect(inner, path, found);
+        }
+    }
+}
+
+fn some(fields: &[&String]) -> String {
+    let shown: Vec<&str> = fields.iter().take(SHOWN).map(|field| field.as_str()).collect();
+    match fields.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Kinds before 0.33 that nobody looks at any more.
+pub fn older_generation(facts: &Facts) -> Vec<Finding> {
+    let check = "older-generation";
+    let found = facts.of(DEFINITIONS).iter().map(|found| text(found, "/metadata/name"));
+    let findings = found.filter(|name| OLDER.contains(name)).map(|name| {
+        Finding::warning(check, "belongs to releases before 0.33; its objects have no effect")
+            .about(name)
+            .fix(format!("kubectl get {name} -o yaml | karpenter convert -f - shows them as v1; delete the definition when all are replaced"))
+    });
+    or_ok(findings.collect(), check, "no kinds of releases before 0.33")
+}
+
+/// Webhooks of releases up to 1.0 whose service is gone keep every write from happening.
+pub fn left_webhooks(facts: &Facts) -> Vec<Finding> {
+    let check = "webhooks";
+    let kinds = [VALIDATING, MUTATING];
+    if let Some(why) = kinds.iter().find_map(|kind| facts.unread(*kind)) {
+        return vec![Finding::unknown(check, format!("webhooks cannot be read: {why}"))];
+    }
+    let ours = kinds.iter().flat_map(|kind| facts.of(*kind)).filter(|webhooks| {
+        let name = text(webhooks, "/metadata/name");
+        name.ends_with("karpenter.sh") || name.ends_with("karpenter.k8s.aws")
+    });
+    let findings = ours.map(|webhooks| {
+        let (kind, name) = (text(webhooks, "/kind").to_lowercase(), text(webhooks, "/metadata/name"));
+        Finding::problem(
+            check,
+            "is left from a release with webhooks and refuses writes that nobody answers",
+        )
+        .about(format!("{kind}/{name}"))
+        .fix(format!("kubectl delete {kind} {name}"))
+    });
+    or_ok(findings.collect(), check, "none of Karpenter's are left")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{
+        super::situation::{Situation, check},
+        *,
+    };
+
+    fn ours() -> Vec<Value> {
+        let crds = api::crds::all(Variant::Aws);
+        let values = crds.iter().map(|crd| serde_json::to_value(crd).expect("JSON"));
+        values.collect()
+    }
+
+    /// One of our definitions after a change, the others as they are.
+    fn changed(name: &str, change: impl Fn(&mut Value)) -> Situation {
+        let mut crds = ours();
+        for crd in crds.iter_mut().filter(|crd| text(crd, "/metadata/name") == name) {
+            change(crd);
+        }
+        Situation::default().with(DEFINITIONS, crds)
+    }
+
+    #[test]
+    fn definitions_of_this_build_are_fine() {
+        check(
+            definitions,
+            changed("", |_| ()),
+            "ok: all 5 kinds are served as this build knows them",
+        );
+    }
+
+    #[test]
+    fn a_definition_that_is_not_as_it_should_be_is_told_apart_by_what_helps() {
+        let pools = "nodepools.karpenter.sh";
+        check(
+            definitions,
+            changed(pools, |crd| crd["metadata"]["name"] = json!("other")),
+            "problem nodepools.karpenter.sh: is not there",
+        );
+        check(
+            definitions,
+            changed("nodeoverlays.karpenter.sh", |crd| {
+                crd["metadata"]["name"] = json!("other")
+            }),
+            "warning nodeoverlays.karpenter.sh: is not there; its feature stays idle",
+        );
+        check(
+            definitions,
+            changed(pools, |crd| crd["spec"]["versions"][0]["name"] = json!("v1beta1")),
+            "problem nodepools.karpenter.sh: version v1 is not served",
+        );
+        check(
+            definitions,
+            changed(pools, |crd| {
+                crd["status"] = json!({"storedVersions": ["v1beta1", "v1"]})
+            }),
+            "warning nodepools.karpenter.sh: objects may still be stored as v1beta1",
+        );
+        check(
+            definitions,
+            changed(pools, |crd| {
+                let schema = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+                schema["properties"]["spec"]["properties"]
+                    .as_object_mut()
+                    .expect("fields")
+                    .remove("replicas");
+            }),
+            "problem nodepools.karpenter.sh: is of an older release: it has no .spec.replicas",
+        );
+        check(
+            definitions,
+            changed(pools, |crd| {
+                let schema = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+                schema["properties"]["spec"]["properties"]["novelty"] = json!({"type": "string"});
+            }),
+            "warning nodepools.karpenter.sh: is of a newer release: this build does not act on .spec.novelty",
+        );
+        let webhook = json!({"strategy": "Webhook", "webhook": {"clientConfig": {"service":
+            {"name": "karpenter", "namespace": "kube-system"}}}});
+        check(
+            definitions,
+            changed(pools, |crd| crd["spec"]["conversion"] = webhook.clone()),
+            "problem nodepools.karpenter.sh: asks the webhook kube-system/karpenter for conversions, which no release \
+             since 1.1 serves",
+        );
+    }
+
+    #[test]
+    fn what_older_releases_left_is_named() {
+        let crd = |name: &str| json!({"kind": "CustomResourceDefinition", "metadata": {"name": name}});
+        check(
+            older_generation,
+            Situation::default().with(DEFINITIONS, vec![crd("provisioners.karpenter.sh")]),
+            "warning provisioners.karpenter.sh: belongs to releases before 0.33; its objects have no effect",
+        );
+        let webhook =
+            json!({"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "validation.webhook.karpenter.sh"}});
+        check(
+            left_webhooks,
+            Situation::default().with(VALIDATING, vec![webhook]),
+            "problem validatingwebhookconfiguration/validation.webhook.karpenter.sh: is left from a release with \
+             webhooks and refuses writes that nobody answers",
+        );
+        check(left_webhooks, Situation::default(), "ok: none of Karpenter's are left");
+    }
+}

@@ -1,0 +1,211 @@
+//! What the checks know: everything that they need, read once.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::rights;
+use crate::reader::{Kind, Reader, Right, Unread};
+
+pub const DEFINITIONS: Kind = Kind::new(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+);
+pub const DEPLOYMENTS: Kind = Kind::new("apps", "v1", "Deployment", "deployments");
+pub const DAEMON_SETS: Kind = Kind::new("apps", "v1", "DaemonSet", "daemonsets");
+pub const CONTROLLER_PODS: Kind = Kind::new("", "v1", "Pod", "pods").labelled("app.kubernetes.io/name=karpenter");
+pub const DNS_PODS: Kind = Kind::new("", "v1", "Pod", "pods").labelled("k8s-app=kube-dns");
+pub const LEASES: Kind =
+    Kind::new("coordination.k8s.io", "v1", "Lease", "leases").selected("metadata.name=karpenter-leader-election");
+pub const AWS_AUTH: Kind = Kind::new("", "v1", "ConfigMap", "configmaps").selected("metadata.name=aws-auth");
+pub const GLOBAL_SETTINGS: Kind =
+    Kind::new("", "v1", "ConfigMap", "configmaps").selected("metadata.name=karpenter-global-settings");
+pub const SERVICES: Kind = Kind::new("", "v1", "Service", "services");
+pub const VALIDATING: Kind = Kind::new(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+);
+pub const MUTATING: Kind = Kind::new(
+    "admissionregistration.k8s.io",
+    "v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+);
+pub const POOLS: Kind = Kind::new("karpenter.sh", "v1", "NodePool", "nodepools");
+pub const CLAIMS: Kind = Kind::new("karpenter.sh", "v1", "NodeClaim", "nodeclaims");
+pub const EC2_CLASSES: Kind = Kind::new("karpenter.k8s.aws", "v1", "EC2NodeClass", "ec2nodeclasses");
+pub const KWOK_CLASSES: Kind = Kind::new("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass", "kwoknodeclasses");
+pub const NODES: Kind = Kind::new("", "v1", "Node", "nodes");
+
+const ALL: [Kind; 16] = [
+    DEFINITIONS,
+    DEPLOYMENTS,
+    DAEMON_SETS,
+    CONTROLLER_PODS,
+    DNS_PODS,
+    LEASES,
+    AWS_AUTH,
+    GLOBAL_SETTINGS,
+    SERVICES,
+    VALIDATING,
+    MUTATING,
+    POOLS,
+    CLAIMS,
+    EC2_CLASSES,
+    KWOK_CLASSES,
+    NODES,
+];
+
+/// A cluster at one moment.
+pub struct Facts {
+    pub now: Timestamp,
+    pub version: String,
+    pub objects: BTreeMap<Kind, Result<Vec<Value>, Unread>>,
+    /// What the controller's account may do, of what it has to.
+    pub rights: Vec<(Right, Result<bool, Unread>)>,
+}
+
+/// Asks for everything. Only a cluster that does not answer at all is an error; what cannot be read is a fact like others.
+pub async fn observe(reader: &dyn Reader, now: Timestamp) -> Result<Facts, Unread> {
+    let version = reader.version().await?;
+    let mut objects = BTreeMap::new();
+    for kind in ALL {
+        objects.insert(kind, reader.list(&kind).await);
+    }
+    let mut facts = Facts {
+        now,
+        version,
+        objects,
+        rights: Vec::new(),
+    };
+    if let Some(account) = facts.account() {
+        for right in rights::needed(&account.namespace) {
+            let answer = reader.may(&account.user(), &right).await;
+            // Whoever may not ask once may not ask seventy times.
+            let refused = matches!(answer, Err(Unread::Forbidden(_)));
+            facts.rights.push((right, answer));
+            if refused {
+                break;
+            }
+        }
+    }
+    Ok(facts)
+}
+
+/// Whom the controller acts as.
+pub struct Account {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl Account {
+    fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{}", self.namespace, self.name)
+    }
+}
+
+impl Facts {
+    pub fn of(&self, kind: Kind) -> &[Value] {
+        match self.objects.get(&kind) {
+            Some(Ok(objects)) => objects,
+            _ => &[],
+        }
+    }
+
+    /// Why a kind is not known, where that is not because the cluster does without it.
+    pub fn unread(&self, kind: Kind) -> Option<&Unread> {
+        let answer = self.objects.get(&kind)?;
+        answer.as_ref().err().filter(|why| **why != Unread::Absent)
+    }
+
+    /// Deployments that run Karpenter: by the chart's label, or by upstream's image.
+    pub fn controllers(&self) -> impl Iterator<Item = &Value> {
+        self.of(DEPLOYMENTS).iter().filter(|deployment| {
+            text(deployment, "/metadata/labels/app.kubernetes.io~1name") == "karpenter"
+                || containers(deployment).any(|container| text(container, "/image").contains("karpenter/controller"))
+        })
+    }
+
+    /// Whether somebody is there to act on objects.
+    pub fn is_controlled(&self) -> bool {
+        let ready = |deployment: &Value| deployment.pointer("/status/readyReplicas").and_then(Value::as_i64);
+        self.controllers()
+            .any(|deployment| ready(deployment).unwrap_or_default() > 0)
+    }
+
+    fn account(&self) -> Option<Account> {
+        let controller = self.controllers().next()?;
+        let name = text(controller, "/spec/template/spec/serviceAccountName");
+        Some(Account {
+            namespace: text(controller, "/metadata/namespace").to_owned(),
+            name: if name.is_empty() { "default" } else { name }.to_owned(),
+        })
+    }
+
+    /// For how long an object has been there.
+    pub fn age(&self, object: &Value) -> SignedDuration {
+        self.since(text(object, "/metadata/creationTimestamp"))
+    }
+
+    /// The time that has passed since a moment; none when it is not told.
+    pub fn since(&self, moment: &str) -> SignedDuration {
+        let moment: Option<Timestamp> = moment.parse().ok();
+        moment.map_or(SignedDuration::ZERO, |moment| self.now.duration_since(moment))
+    }
+}
+
+/// The text at a place, empty where there is none.
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// `kind/name`, or `kind/namespace/name`, as people type it.
+pub fn called(object: &Value) -> String {
+    let kind = text(object, "/kind").to_lowercase();
+    let name = text(object, "/metadata/name");
+    match text(object, "/metadata/namespace") {
+        "" => format!("{kind}/{name}"),
+        namespace => format!("{kind}/{namespace}/{name}"),
+    }
+}
+
+pub fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
+    list(deployment, "/spec/template/spec/containers").iter()
+}
+
+/// A condition's status, reason and message.
+pub struct Condition<'a> {
+    pub status: &'a str,
+    pub reason: &'a str,
+    pub message: &'a str,
+    pub since: &'a str,
+}
+
+pub fn condition<'a>(object: &'a Value, wanted: &str) -> Option<Condition<'a>> {
+    let conditions = list(object, "/status/conditions").iter();
+    let found = conditions.into_iter().find(|condition| condition["type"] == wanted)?;
+    Some(Condition {
+        status: text(found, "/status"),
+        reason: text(found, "/reason"),
+        message: text(found, "/message"),
+        since: text(found, "/lastTransitionTime"),
+    })
+}
+
+pub fn is_deleting(object: &Value) -> bool {
+    object
+        .pointer("/metadata/deletionTimestamp")
+        .is_some_and(|moment| !moment.is_null())
+}

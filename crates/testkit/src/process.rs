@@ -1,0 +1,122 @@
+//! The controller as a process of a test's own, which can be killed and started again.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// How much of its log a process shows when its test has failed.
+const LAST_WORDS: usize = 60;
+
+/// A process that ends with the test, however that ends. What it says goes to a file of its own for every start.
+pub struct Process {
+    program: PathBuf,
+    arguments: Vec<String>,
+    variables: Vec<(String, String)>,
+    health_port: u16,
+    metrics_port: u16,
+    logs: TempDir,
+    starts: usize,
+    child: Option<Child>,
+}
+
+impl Process {
+    /// `karpenter controller` for a cluster, on free ports. It is not started yet.
+    pub fn controller(program: &str, kubeconfig: &Path) -> Self {
+        let process = Self {
+            program: program.into(),
+            arguments: vec!["controller".to_owned()],
+            variables: Vec::new(),
+            health_port: free_port(),
+            metrics_port: free_port(),
+            logs: tempfile::tempdir().expect("a folder for logs"),
+            starts: 0,
+            child: None,
+        };
+        let (health, metrics) = (process.health_port.to_string(), process.metrics_port.to_string());
+        process
+            .variable("KUBECONFIG", &kubeconfig.to_string_lossy())
+            .variable("HEALTH_PROBE_PORT", &health)
+            .variable("METRICS_PORT", &metrics)
+    }
+
+    #[must_use]
+    pub fn arguments(mut self, arguments: &[&str]) -> Self {
+        self.arguments
+            .extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn start(&mut self) {
+        self.starts += 1;
+        let log = File::create(self.log_file()).expect("a log file");
+        let child = Command::new(&self.program)
+            .args(&self.arguments)
+            .envs(self.variables.iter().map(|(name, value)| (OsStr::new(name), value)))
+            .stdin(Stdio::null())
+            .stderr(log.try_clone().expect("the log file a second time"))
+            .stdout(log)
+            .spawn()
+            .expect("the program starts");
+        self.child = Some(child);
+    }
+
+    /// Ends the process without a word, as an out-of-memory kill does.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("the process can be killed");
+            child.wait().expect("the process ends");
+        }
+    }
+
+    /// Whether the process that was started last is still there.
+    pub fn runs(&mut self) -> bool {
+        let child = self.child.as_mut();
+        child.is_some_and(|child| child.try_wait().expect("it is our child").is_none())
+    }
+
+    pub fn health_port(&self) -> u16 {
+        self.health_port
+    }
+
+    pub fn metrics_port(&self) -> u16 {
+        self.metrics_port
+    }
+
+    /// What the process that was started last has said so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.logs.path().join(format!("{}.log", self.starts))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            let log = self.log();
+            let lines: Vec<&str> = log.lines().collect();
+            let last = &lines[lines.len().saturating_sub(LAST_WORDS)..];
+            eprintln!("the controller's last words:\n{}", last.join("\n"));
+        }
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address").port()
+}
