@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 use jiff::Timestamp;
 
 use crate::{
@@ -92,7 +92,8 @@ pub struct Snapshot {
     pub services: OrdMap<PodKey, Arc<Service>>,
     pub controllers: OrdMap<ControllerKey, Arc<Controlled>>,
     pub room: Room,
-    bound: OrdMap<NodeName, OrdSet<PodKey>>,
+    /// The pods again, node by node: whoever asks for those of a node asks for those of many.
+    bound: OrdMap<NodeName, OrdMap<PodKey, Arc<Pod>>>,
     by_node_name: OrdMap<NodeName, NodeKey>,
 }
 
@@ -100,7 +101,8 @@ impl Snapshot {
     pub fn put_pod(&mut self, pod: Arc<Pod>) {
         self.remove_pod(&pod.key);
         if let Some(node) = &pod.node {
-            self.bound.entry(node.clone()).or_default().insert(pod.key.clone());
+            let bound = self.bound.entry(node.clone()).or_default();
+            bound.insert(pod.key.clone(), pod.clone());
         }
         self.pods.insert(pod.key.clone(), pod);
     }
@@ -109,9 +111,9 @@ impl Snapshot {
         let Some(node) = self.pods.remove(key).and_then(|pod| pod.node.clone()) else {
             return;
         };
-        if let Some(keys) = self.bound.get_mut(&node) {
-            keys.remove(key);
-            if keys.is_empty() {
+        if let Some(pods) = self.bound.get_mut(&node) {
+            pods.remove(key);
+            if pods.is_empty() {
                 self.bound.remove(&node);
             }
         }
@@ -136,11 +138,7 @@ impl Snapshot {
 
     /// Pods bound to a node, in the order of their names. Terminal pods are among them.
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = &Arc<Pod>> {
-        self.bound
-            .get(node)
-            .into_iter()
-            .flatten()
-            .filter_map(|key| self.pods.get(key))
+        self.bound.get(node).into_iter().flat_map(OrdMap::values)
     }
 
     /// Pods of a machine; none before its node has joined.
