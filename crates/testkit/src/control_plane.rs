@@ -84,7 +84,7 @@ impl ControlPlane {
         Ok(Client::try_from(config)?)
     }
 
-    /// Where logs, keys and process ids lie.
+    /// Where logs, keys and process ids lie; `audit.log` has the requests of Karpenter's service account.
     pub fn data(&self) -> &Path {
         self.data.path()
     }

@@ -2,6 +2,7 @@
 
 use std::process::Output;
 
+use kube::Client;
 use serde_json::Value;
 use testkit::{ControlPlane, Parts};
 
@@ -65,6 +66,18 @@ impl Cluster {
             self.namespace
         ));
         serde_json::from_str(&text).expect("kubectl prints JSON")
+    }
+
+    pub async fn client(&self) -> Client {
+        self.plane.client().await.expect("its kubeconfig is good")
+    }
+
+    /// Every request that the controller's service account has made so far, as the API server wrote it down.
+    pub fn audit(&self) -> Vec<Value> {
+        let log = std::fs::read_to_string(self.plane.data().join("audit.log")).expect("the audit log");
+        log.lines()
+            .map(|line| serde_json::from_str(line).expect("an audit event"))
+            .collect()
     }
 
     pub fn definitions(&self) -> usize {

@@ -1,8 +1,10 @@
 //! The charts under a real Helm: what they render, what they refuse, and how they live in a real cluster.
 
 mod cluster;
+mod earlier;
 mod helm;
 mod install;
+mod least;
 mod render;
 mod rights;
 mod values;

@@ -220,7 +220,7 @@ mod tests {
         check(
             definitions,
             changed("nodeoverlays.karpenter.sh", |crd| {
-                crd["metadata"]["name"] = json!("other")
+                crd["metadata"]["name"] = json!("other");
             }),
             "warning nodeoverlays.karpenter.sh: is not there; its feature stays idle",
         );
@@ -232,7 +232,7 @@ mod tests {
         check(
             definitions,
             changed(pools, |crd| {
-                crd["status"] = json!({"storedVersions": ["v1beta1", "v1"]})
+                crd["status"] = json!({"storedVersions": ["v1beta1", "v1"]});
             }),
             "warning nodepools.karpenter.sh: objects may still be stored as v1beta1",
         );
