@@ -11,16 +11,25 @@ use tempfile::TempDir;
 
 pub struct Controller {
     kubeconfig: PathBuf,
+    arguments: Vec<String>,
+    environment: Vec<(&'static str, String)>,
     logs: TempDir,
     starts: usize,
     process: Option<Child>,
 }
 
 impl Controller {
+    /// With simulated machines.
     pub fn for_cluster(kubeconfig: &Path) -> Self {
+        Self::with(kubeconfig, &["--cloud-provider", "sim"], Vec::new())
+    }
+
+    pub fn with(kubeconfig: &Path, arguments: &[&str], environment: Vec<(&'static str, String)>) -> Self {
         let logs = tempfile::tempdir().expect("a folder for logs");
         Self {
             kubeconfig: kubeconfig.to_owned(),
+            arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+            environment,
             logs,
             starts: 0,
             process: None,
@@ -31,7 +40,9 @@ impl Controller {
         self.starts += 1;
         let log = File::create(self.log()).expect("a log file");
         let process = Command::new(env!("CARGO_BIN_EXE_karpenter"))
-            .args(["controller", "--cloud-provider", "sim", "--disable-leader-election"])
+            .args(["controller", "--disable-leader-election"])
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("KUBECONFIG", &self.kubeconfig)
             .env("LOG_LEVEL", "debug")
             .env("METRICS_PORT", free_port().to_string())

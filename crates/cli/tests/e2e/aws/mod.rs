@@ -1,0 +1,4 @@
+//! The AWS provider's flows, against `aws-fake` in this process: its instances boot, read their user data and join.
+
+mod region;
+mod spot;
