@@ -160,16 +160,6 @@ impl Stage {
         self.life = Life { gate, task };
     }
 
-    /// The steps that the present life has taken: two for each change of the cluster or of the region.
-    pub fn steps(&self) -> u64 {
-        self.life.gate.steps()
-    }
-
-    /// Lets the present life end at this step.
-    pub fn die_at(&self, step: u64) {
-        self.life.gate.burn_out_after(step);
-    }
-
     pub fn is_dead(&self) -> bool {
         self.life.gate.is_closed()
     }
