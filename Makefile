@@ -36,10 +36,11 @@ test: tools control-plane helm boto3 moto cfn-lint check docs ## All checks and 
 	$(NEXTEST) $(REST)
 	$(MAKE) test-aws
 
-test-aws: tools moto ## The calls to AWS: lints, then tests against a scripted server and against moto
+test-aws: tools control-plane moto ## What needs the AWS SDK: lints, then its calls, and whole clusters on aws-fake
 	cargo clippy --quiet --package provider-aws-sdk --package cli --features cli/aws --all-targets -- --deny warnings
 	cargo test --quiet --package provider-aws-sdk --doc
-	$(NEXTEST) --package provider-aws-sdk
+	$(NEXTEST) --package provider-aws-sdk --package cli --features cli/aws \
+		--filterset 'package(provider-aws-sdk) | (binary(e2e) & test(aws::)) | (binary(playground) & test(aws))'
 
 check: ## Format, lints, generated files, documentation links
 	cargo fmt --all --check

@@ -7,13 +7,8 @@ use std::{
 
 use anyhow::Context;
 use aws_fake::{Fake, control::Command, join, region::Plan, server::serve};
-use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::Parser;
 use clock::{Clock, SystemClock};
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
 use tokio::task::JoinSet;
 
 /// Serves an AWS region on loopback, for Karpenter and any other AWS client.
@@ -48,7 +43,7 @@ async fn main() -> anyhow::Result<()> {
     let mut plan = Plan::new(&options.region, &options.cluster);
     let mut client = None;
     if let Some(path) = &options.kubeconfig {
-        client = Some(connect(path, &mut plan).await?);
+        client = Some(join::connect(path, &mut plan).await?);
     }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let fake = Fake::new(plan, Arc::clone(&clock));
@@ -67,37 +62,6 @@ async fn main() -> anyhow::Result<()> {
         .context("could not wait for an interrupt")?;
     tasks.abort_all();
     Ok(())
-}
-
-/// A client of the cluster, whose address, authority and version EKS then tells.
-async fn connect(path: &Path, plan: &mut Plan) -> anyhow::Result<Client> {
-    let kubeconfig = Kubeconfig::read_from(path).with_context(|| format!("could not read {}", path.display()))?;
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let config = config.with_context(|| format!("{} leads to no cluster", path.display()))?;
-    plan.endpoint = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-    if let Some(authority) = config.root_cert.as_ref().and_then(|chain| chain.first()) {
-        plan.authority = STANDARD.encode(pem(authority));
-    }
-    let client = Client::try_from(config).context("could not set up a client")?;
-    let version = client
-        .apiserver_version()
-        .await
-        .context("the cluster does not answer")?;
-    plan.version = format!("{}.{}", version.major, version.minor.trim_end_matches('+'));
-    Ok(client)
-}
-
-fn pem(certificate: &[u8]) -> String {
-    let text = STANDARD.encode(certificate);
-    let lines: Vec<&str> = text
-        .as_bytes()
-        .chunks(64)
-        .filter_map(|line| std::str::from_utf8(line).ok())
-        .collect();
-    format!(
-        "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
-        lines.join("\n")
-    )
 }
 
 fn run_script(fake: &Fake, path: &Path) -> anyhow::Result<()> {

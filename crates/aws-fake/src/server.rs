@@ -1,4 +1,4 @@
-//! The fake on a port of this machine.
+//! The fake on a port of this machine, or without one for callers in this process.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::State as Shared,
-    http::{HeaderMap, Method, Response, StatusCode, Uri, header},
+    http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header},
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
@@ -69,13 +69,23 @@ async fn answer(
     if let Some(path) = uri.path().strip_prefix("/_fake/") {
         return control::answer(&fake, &method, path, uri.query().unwrap_or_default(), &body);
     }
-    match Call::parse(&method, &uri, &headers, &body) {
+    called(&fake, &method, &uri, &headers, &body).await.map(Body::from)
+}
+
+/// Answers a request of a caller in this process, as the port would. Without a socket nothing waits on real time, so that
+/// a simulated clock can run.
+pub async fn respond(fake: &Fake, request: &Request<Vec<u8>>) -> Response<String> {
+    called(fake, request.method(), request.uri(), request.headers(), request.body()).await
+}
+
+async fn called(fake: &Fake, method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Response<String> {
+    match Call::parse(method, uri, headers, body) {
         Ok(call) => response(fake.call(&call).await),
         Err(refusal) => strange(&refusal),
     }
 }
 
-fn response(answer: Answer) -> Response<Body> {
+fn response(answer: Answer) -> Response<String> {
     let mut builder = Response::builder()
         .status(answer.status)
         .header(header::CONTENT_TYPE, answer.content_type);
@@ -83,20 +93,20 @@ fn response(answer: Answer) -> Response<Body> {
         builder = builder.header(name, value);
     }
     builder
-        .body(Body::from(answer.body))
+        .body(answer.body)
         .unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
 /// What is no call of any service here.
-fn strange(refusal: &Refusal) -> Response<Body> {
+fn strange(refusal: &Refusal) -> Response<String> {
     let body = serde_json::json!({"__type": refusal.code, "message": refusal.message});
-    let mut response = Response::new(Body::from(body.to_string()));
+    let mut response = Response::new(body.to_string());
     *response.status_mut() = refusal.status;
     response
 }
 
-fn empty(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
+fn empty(status: StatusCode) -> Response<String> {
+    let mut response = Response::new(String::new());
     *response.status_mut() = status;
     response
 }

@@ -86,7 +86,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         let client = operator::throttle::client(config.clone(), &settings, env!("CARGO_PKG_VERSION"), &requests);
         let client = client.context(NO_CLUSTER).map_err(Failure::Input)?;
         let Provided { cloud, duties } = match machines {
-            Machines::Simulated(catalog) => simulated(catalog, &client),
+            Machines::Simulated(catalog) => {
+                let cloud = SimCloud::new(seed(), Arc::new(SystemClock));
+                simulated(cloud, catalog, &client)
+            }
             #[cfg(feature = "aws")]
             Machines::Ec2(options) => crate::aws::start(options, &settings, &client).await?,
         };
@@ -148,8 +151,8 @@ pub struct Provided {
     pub duties: Arc<dyn Duties>,
 }
 
-fn simulated(catalog: Catalog, client: &Client) -> Provided {
-    let cloud = SimCloud::new(seed(), Arc::new(SystemClock));
+/// A simulated cloud behind the controllers.
+pub fn simulated(cloud: SimCloud, catalog: Catalog, client: &Client) -> Provided {
     let classes: Api<KwokNodeClass> = Api::all(client.clone());
     let provider = SimProvider::new(cloud.clone(), Arc::new(catalog), Arc::new(classes));
     Provided {

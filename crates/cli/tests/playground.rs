@@ -158,3 +158,34 @@ fn a_playground_with_a_folder_goes_on_where_it_stopped() {
     second.kubectl(&["rollout", "status", "deployment", "inflate", "--timeout", "60s"]);
     second.stop();
 }
+
+#[cfg(feature = "aws")]
+#[test]
+fn the_story_is_the_same_on_an_aws_region() {
+    let output = Command::new(env!("CARGO_BIN_EXE_karpenter"))
+        .args(["playground", "--cloud", "aws-fake", "--scenario", "inflate"])
+        .args(["--insufficient-capacity", "*/us-west-2a"])
+        .output()
+        .expect("the playground runs");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{told}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for part in ["100 pods ready", "no pod left, no node left", "nodes left          0"] {
+        assert!(told.contains(part), "{part:?} is missing in:\n{told}");
+    }
+}
+
+/// What only simulated machines can do is not taken in silence.
+#[test]
+fn switches_that_the_cloud_does_not_have_are_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_karpenter"))
+        .args(["playground", "--cloud", "aws-fake", "--never-join", "0.5"])
+        .output()
+        .expect("the playground runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(told.contains("--cloud sim"), "{told}");
+}

@@ -3,6 +3,8 @@
 //! They observe through the same index, write through the same writer, and ask AWS through what they share with the
 //! provider: [`provider_aws::Services`]. What they decide is decided there or in functions beside them.
 //!
+//! [`assembly::Ec2`] is where a program starts.
+//!
 //! | Module | Question |
 //! | --- | --- |
 //! | [`node_class`] | what do the selectors of a class mean, can it launch anything, may it go? |
@@ -11,6 +13,7 @@
 //! | [`profiles`] | which instance profiles does nobody use? |
 //! | [`refresh`] | what does the region sell, at which price, in which zones? |
 
+pub mod assembly;
 mod chore;
 pub mod instance_status;
 pub mod node_claim;

@@ -156,11 +156,6 @@ impl Engine {
         let api = Api::all(self.client.clone());
         tasks.spawn(Feed::<K>::optional(api, (), index.clone(), FeedPace::default()).run());
     }
-
-    /// Runs the controllers until they are told to stop.
-    pub async fn run(&self, stop: &CancellationToken) -> Result<(), Broken> {
-        self.start().until(stop).await
-    }
 }
 
 impl Running {

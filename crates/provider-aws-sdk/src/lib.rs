@@ -4,7 +4,7 @@
 //! values, a listing is followed to its last page, a refusal becomes an [`AwsError`](provider_aws::error::AwsError).
 //! This is the only crate of the workspace that depends on the SDK, whose EC2 client alone takes minutes to build.
 //!
-//! [`connect`] takes credentials, region and endpoints from where every AWS program takes them: the environment
+//! [`in_process`] speaks to a function of this process instead. [`connect`] takes credentials, region and endpoints from where every AWS program takes them: the environment
 //! (`AWS_ENDPOINT_URL` and its kin for one service included), the shared profile, a web identity, the pod's identity, or
 //! the metadata of the instance.
 //!
@@ -21,6 +21,7 @@ mod calls;
 mod cluster;
 mod ec2;
 mod iam;
+mod in_process;
 mod prices;
 mod queue;
 mod refusal;
@@ -33,6 +34,7 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use provider_aws::ports::Aws;
 
 pub use calls::Calls;
+pub use in_process::in_process;
 pub use transport::{Patience, client as http_client};
 
 /// What is said about ourselves, and for how long an answer is waited for.

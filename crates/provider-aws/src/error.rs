@@ -15,10 +15,12 @@ pub struct AwsError {
     pub status: Option<u16>,
 }
 
+const NO_ANSWER: &str = "AWS did not answer";
+
 impl fmt::Display for AwsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.code.as_str(), self.message.as_str()) {
-            ("", message) => write!(f, "AWS did not answer: {message}"),
+            ("", message) => write!(f, "{NO_ANSWER}: {message}"),
             (code, "") => f.write_str(code),
             (code, message) => write!(f, "{code}: {message}"),
         }
@@ -109,6 +111,26 @@ impl AwsError {
         self.code.is_empty() || self.status.is_some_and(|status| status >= 500)
     }
 
+    /// Whoever asks is not known to AWS, or not any more.
+    pub fn is_bad_credentials(&self) -> bool {
+        BAD_CREDENTIALS.contains(&self.code.as_str())
+    }
+
+    /// What whoever runs the controller can do about it, where that is known.
+    pub fn remedy(&self) -> Option<&'static str> {
+        if self.is_bad_credentials() {
+            Some("renew the credentials of the controller")
+        } else if self.is_unauthorized() || self.code.starts_with("AccessDenied") {
+            Some("allow it in the policy of the controller's role")
+        } else if self.is_role_unknown() {
+            Some("create the role, or correct spec.role")
+        } else if self.code.is_empty() {
+            Some("check that the endpoint can be reached from where the controller runs")
+        } else {
+            None
+        }
+    }
+
     /// Worth asking again without anybody changing anything.
     pub fn is_transient(&self) -> bool {
         self.is_throttled() || self.is_server_fault()
@@ -154,6 +176,17 @@ impl AwsError {
     }
 }
 
+/// Each service has its own word for credentials that have run out or are not known.
+const BAD_CREDENTIALS: [&str; 8] = [
+    "AuthFailure",
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidClientTokenId",
+    "InvalidSignatureException",
+    "RequestExpired",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+];
 const USER_DATA_LIMIT: &str = "User data is limited to";
 
 /// Why a launch failed, in one word for conditions and a sentence for people.
@@ -251,6 +284,20 @@ pub fn launch_failure(text: &str) -> LaunchFailure {
             has(SUBNET_FULL),
             failure(SUBNET_FULL, "a subnet of the node class has no free addresses"),
         ),
+        (
+            BAD_CREDENTIALS.iter().any(|code| has(code)),
+            failure(
+                "LaunchFailed",
+                "the credentials of the controller have run out; renew them",
+            ),
+        ),
+        (
+            has(NO_ANSWER),
+            failure(
+                "LaunchFailed",
+                "check that the endpoint can be reached from where the controller runs",
+            ),
+        ),
     ];
     rest.into_iter()
         .find_map(|(matches, failure)| matches.then_some(failure))
@@ -286,6 +333,32 @@ fn unauthorized(text: &str) -> LaunchFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_people_can_mend_is_said() {
+        let table = [
+            (AwsError::new("ExpiredToken", ""), Some("renew the credentials")),
+            (AwsError::new("AccessDeniedException", ""), Some("allow it")),
+            (AwsError::new("UnauthorizedOperation", ""), Some("allow it")),
+            (
+                AwsError::new("NoSuchEntity", "The role with name x cannot be found."),
+                Some("create the role"),
+            ),
+            (AwsError::no_answer("timed out"), Some("endpoint can be reached")),
+            (AwsError::new("RequestLimitExceeded", ""), None),
+        ];
+        for (error, expected) in table {
+            let remedy = error.remedy();
+            assert_eq!(remedy.is_some(), expected.is_some(), "{error}");
+            assert!(
+                remedy.unwrap_or_default().contains(expected.unwrap_or_default()),
+                "{error}: {remedy:?}"
+            );
+        }
+        let text = AwsError::no_answer("timed out").to_string();
+        assert!(launch_failure(&text).advice.contains("endpoint"));
+        assert!(launch_failure("ExpiredToken: x").advice.contains("renew"));
+    }
 
     #[test]
     fn codes_have_their_meaning() {

@@ -16,7 +16,7 @@ use world::{
 use crate::{Fake, region::instances::State};
 
 /// Machines run as long as their instances do.
-struct Instances(Fake);
+pub struct Instances(pub Fake);
 
 impl Machines for Instances {
     fn is_running(&self, node: &Node) -> bool {

@@ -2,8 +2,9 @@
 //!
 //! [`run`] plays the kubelet's registration (with what [`crate::user_data`] read), its heartbeat, and the cloud's node
 //! controller, which removes the nodes of instances that are gone. What happens on a node afterwards, readiness and pods, is
-//! the world's kubelet's part: [`kubelets`] starts it for clusters that have none.
+//! the world's kubelet's part: [`kubelets`] starts it for clusters that have none, [`Instances`] tells it which machines run.
 
+mod cluster;
 mod kubelets;
 mod node;
 
@@ -25,7 +26,10 @@ use kube::{
 use serde_json::json;
 use tracing::{info, warn};
 
-pub use self::kubelets::kubelets;
+pub use self::{
+    cluster::{ConnectError, connect},
+    kubelets::{Instances, kubelets},
+};
 use crate::{
     Fake,
     region::{

@@ -81,6 +81,41 @@ impl Switches {
     }
 }
 
+#[cfg(feature = "aws")]
+impl Switches {
+    /// The same trouble as orders to an AWS region.
+    pub fn orders(&self) -> anyhow::Result<Vec<aws_fake::control::Command>> {
+        let faults = self.faults()?;
+        let without_order = [
+            ("spot-interruptions", self.spot_interruptions.is_some()),
+            ("launch-failures", self.launch_failures > 0.0),
+            ("never-join", self.never_join > 0.0),
+        ];
+        for (flag, given) in without_order {
+            if given {
+                bail!("--{flag} is for --cloud sim; hint: order it on the region's control page, docs/aws-fake.md");
+            }
+        }
+        let seconds = |latency: Latency| latency.at_least.as_secs_f64();
+        let timing = serde_json::json!({"timing": {
+            "join": seconds(faults.launch_latency), "shutdown": seconds(faults.termination_latency),
+        }});
+        let shortages = faults.shortages.iter().map(|shortage| {
+            let any = || "*".to_owned();
+            serde_json::json!({"capacity": {
+                "instanceType": shortage.instance_type.as_ref().map_or_else(any, ToString::to_string),
+                "zone": shortage.zone.as_ref().map_or_else(any, ToString::to_string),
+                "capacityType": shortage.capacity_type.as_ref().map_or_else(any, ToString::to_string),
+                "available": 0,
+            }})
+        });
+        let orders = std::iter::once(timing).chain(shortages);
+        orders
+            .map(|order| serde_json::from_value(order).context("an order to the region"))
+            .collect()
+    }
+}
+
 /// A client whose requests go wrong now and then.
 pub fn rough_line(server: &ApiServer, clock: &Arc<dyn Clock>, seed: u64) -> Client {
     let weather = Weather::default();

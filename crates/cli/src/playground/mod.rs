@@ -1,8 +1,9 @@
 //! `karpenter playground`: the whole system on one machine, without a cluster.
 //!
-//! An API server in memory, simulated kubelets, scheduler and workload controllers, a simulated cloud, and the
-//! production controllers between them. `session.rs` puts it together, `story.rs` and `teller.rs` play scenarios on it.
+//! An API server in memory, simulated kubelets, scheduler and workload controllers, a simulated cloud or an AWS region on
+//! this machine, and the production controllers between them. `session.rs` puts it together, `story.rs` and `teller.rs` play scenarios on it.
 
+mod cloud;
 mod faults;
 mod keep;
 mod objects;
@@ -19,6 +20,7 @@ use clap::Args;
 use operator::settings::Settings;
 
 use crate::{exit::Failure, instance_types::Source};
+use cloud::{CloudName, Order};
 use faults::Switches;
 use session::{Session, Setup};
 use speed::Speed;
@@ -29,6 +31,9 @@ pub struct Arguments {
     /// Play a story and end: inflate, or a file.
     #[arg(long, value_name = "NAME|FILE")]
     scenario: Option<String>,
+    /// Whose machines to launch.
+    #[arg(long, value_enum, default_value_t = CloudName::Sim)]
+    cloud: CloudName,
     /// How fast time runs: a factor, or max for as fast as this machine can. [default: 1; with a scenario max]
     #[arg(long)]
     speed: Option<Speed>,
@@ -41,9 +46,9 @@ pub struct Arguments {
     /// Keep the cluster in this folder, and go on where it stopped.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// ec2 (real shapes of us-west-2), generic (upstream's KWOK shapes), or a file in the KWOK format.
-    #[arg(long, value_name = "CATALOG", default_value = "ec2")]
-    instance_types: Source,
+    /// ec2 (real shapes of us-west-2), generic (upstream's KWOK shapes), or a file in the KWOK format. [default: ec2]
+    #[arg(long, value_name = "CATALOG")]
+    instance_types: Option<Source>,
     /// Everything that chance decides follows from this number.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -54,6 +59,40 @@ pub struct Arguments {
     switches: Switches,
 }
 
+impl Arguments {
+    fn cloud(&self) -> Result<Order, Failure> {
+        match self.cloud {
+            CloudName::Sim => Ok(Order::Simulated {
+                catalog: Box::new(self.instance_types.as_ref().unwrap_or(&Source::Ec2).load()?),
+                faults: Box::new(self.switches.faults().map_err(Failure::Input)?),
+            }),
+            #[cfg(feature = "aws")]
+            CloudName::AwsFake => {
+                let refused = [
+                    (
+                        self.instance_types.is_some(),
+                        "instance-types",
+                        "aws-fake sells what EC2 sells",
+                    ),
+                    (self.data.is_some(), "data", "the region is not kept"),
+                ];
+                for (given, flag, reason) in refused {
+                    if given {
+                        let message = format!("--{flag} is for --cloud sim: {reason}");
+                        return Err(Failure::Input(anyhow::anyhow!(message)));
+                    }
+                }
+                let orders = self.switches.orders().map_err(Failure::Input)?;
+                Ok(Order::AwsFake(orders))
+            }
+            #[cfg(not(feature = "aws"))]
+            CloudName::AwsFake => Err(Failure::Input(anyhow::anyhow!(
+                "this build has no AWS provider; hint: make build-aws, or --cloud sim"
+            ))),
+        }
+    }
+}
+
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let story = arguments
         .scenario
@@ -61,8 +100,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         .map(Story::find)
         .transpose()
         .map_err(Failure::Input)?;
-    let catalog = arguments.instance_types.load()?;
-    let faults = arguments.switches.faults().map_err(Failure::Input)?;
+    let cloud = arguments.cloud()?;
     let speed = arguments
         .speed
         .unwrap_or(if story.is_some() { Speed::Max } else { Speed::Times(1) });
@@ -76,8 +114,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             .map_err(Failure::No)?;
     }
     let setup = Setup {
-        catalog,
-        faults,
+        cloud,
         api_faults: arguments.switches.api_faults,
         seed: arguments.seed,
         port: arguments.port,

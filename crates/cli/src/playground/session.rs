@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! kubectl ──HTTPS──► API server ◄── kubelets, scheduler, workload controllers (crate world)
-//!                        ▲      ◄── nodes that join (crate provider-sim)
-//!                        └───────── the production controllers (crate operator) ──► simulated cloud
+//!                        ▲      ◄── nodes that join
+//!                        └───────── the production controllers (crate operator) ──► a cloud (cloud.rs)
 //! ```
 
 use std::{
@@ -13,25 +13,30 @@ use std::{
 };
 
 use anyhow::Context as _;
-use api::kwok::KwokNodeClass;
 use clock::{Clock, VirtualClock};
 use jiff::Timestamp;
-use kube::{Api, Client};
+use kube::Client;
 use kube_mem::{ApiServer, https::HttpsListener};
 use operator::{Broken, Engine, settings::Settings};
-use provider_sim::{Catalog, Faults, SimCloud, SimProvider, SpotPrices};
 use tempfile::TempDir;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use world::cluster::{Cluster, Options};
 
-use super::{faults, keep::Keep, objects, story::Story, summary, teller::Teller};
-use crate::{exit::Failure, signals};
+use super::{
+    cloud::{Ledger, Order, Site},
+    faults,
+    keep::Keep,
+    objects,
+    story::Story,
+    summary,
+    teller::Teller,
+};
+use crate::{controller::Provided, exit::Failure, signals};
 
 /// What a playground is made from.
 pub struct Setup {
-    pub catalog: Catalog,
-    pub faults: Faults,
+    pub cloud: Order,
     pub api_faults: bool,
     pub seed: u64,
     pub port: u16,
@@ -44,8 +49,8 @@ pub struct Session {
     server: ApiServer,
     client: Client,
     clock: Arc<dyn Clock>,
-    cloud: SimCloud,
-    spot_prices: SpotPrices,
+    ledger: Arc<dyn Ledger>,
+    endpoint: Option<String>,
     listener: HttpsListener,
     kubeconfig: Kubeconfig,
     keep: Option<Keep>,
@@ -77,9 +82,13 @@ impl Session {
         }
         let server = builder.build();
         let client = server.client();
-        objects::install_crds(&client).await.map_err(Failure::No)?;
+        objects::install_crds(&client, setup.cloud.variant())
+            .await
+            .map_err(Failure::No)?;
         if is_new {
-            objects::create_defaults(&client).await.map_err(Failure::No)?;
+            objects::create_defaults(&client, setup.cloud.defaults())
+                .await
+                .map_err(Failure::No)?;
         }
 
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, setup.port));
@@ -89,23 +98,24 @@ impl Session {
             .map_err(Failure::Input)?;
         let kubeconfig = Kubeconfig::write(setup.kubeconfig, &listener.kubeconfig("karpenter-playground"))?;
 
-        let cloud = SimCloud::new(setup.seed, clock.clone()).with_faults(setup.faults);
-        cloud
-            .recover(&client)
-            .await
-            .context("the cloud cannot be restored")
-            .map_err(Failure::No)?;
-        let spot_prices = setup.catalog.spot_prices;
-        let classes: Api<KwokNodeClass> = Api::all(client.clone());
-        let provider = Arc::new(SimProvider::new(
-            cloud.clone(),
-            Arc::new(setup.catalog),
-            Arc::new(classes),
-        ));
+        let site = Site {
+            client: &client,
+            clock: &clock,
+            seed: setup.seed,
+        };
+        let cloud = setup.cloud.start(site).await?;
+        let Provided {
+            cloud: provider,
+            duties,
+        } = cloud.provided;
+        duties.take_over().await;
 
-        let cluster = Cluster::start(client.clone(), clock.clone(), setup.seed, Options::default());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(provider_sim::join::run(cloud.clone(), client.clone()));
+        let simulated = Options {
+            machines: cloud.machines,
+            ..Options::default()
+        };
+        let cluster = Cluster::start(client.clone(), clock.clone(), setup.seed, simulated);
+        let mut tasks = cloud.tasks;
         let stop = CancellationToken::new();
         let engine = Engine {
             client: if setup.api_faults {
@@ -119,7 +129,14 @@ impl Session {
             seed: setup.seed,
         };
         let told = stop.clone();
-        let controllers = tokio::spawn(async move { engine.run(&told).await });
+        let running = engine.start_with(|fleet| duties.join(fleet));
+        let controllers = tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                outcome = running.until(&told) => outcome,
+                () = duties.beside() => Ok(()),
+            }
+        });
         if let Some(keep) = &keep {
             tasks.spawn(keep.clone().save_now_and_then(server.clone()));
         }
@@ -127,8 +144,8 @@ impl Session {
             server,
             client,
             clock,
-            cloud,
-            spot_prices,
+            ledger: cloud.ledger,
+            endpoint: cloud.endpoint,
             listener,
             kubeconfig,
             keep,
@@ -144,6 +161,9 @@ impl Session {
         let kubeconfig = self.kubeconfig.path.display();
         println!("API server   https://{}", self.listener.address());
         println!("kubeconfig   {kubeconfig}");
+        if let Some(endpoint) = &self.endpoint {
+            println!("AWS          {endpoint}");
+        }
         println!();
         println!("try");
         println!("  kubectl --kubeconfig {kubeconfig} scale deployment inflate --replicas 20");
@@ -157,7 +177,7 @@ impl Session {
     pub async fn tell(&self, story: &Story) -> anyhow::Result<()> {
         let teller = Teller::new(self.client.clone(), self.clock.clone());
         let waits = teller.tell(story).await?;
-        summary::print(&story.name, &waits, &self.cloud, self.spot_prices);
+        summary::print(&story.name, &waits, &self.ledger.bill());
         Ok(())
     }
 

@@ -2,47 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use provider_sim::{Machine, SimCloud, SpotPrices};
-
-use super::teller::Waited;
+use super::{cloud::Bill, teller::Waited};
 
 /// Prints how the story went: machines, waiting times, the bill.
-pub fn print(story: &str, waits: &[Waited], cloud: &SimCloud, spot_prices: SpotPrices) {
-    let machines = cloud.machines();
-    let left = cloud.live().len();
+pub fn print(story: &str, waits: &[Waited], bill: &Bill) {
+    let launched: usize = bill.launched.values().sum();
     println!();
     println!("story {story} ended as it should");
-    println!(
-        "  nodes launched      {}{}",
-        machines.len(),
-        shapes(machines.iter().map(AsRef::as_ref))
-    );
+    println!("  nodes launched      {launched}{}", kinds(&bill.launched));
     for waited in waits {
         println!("  {:<19} {:.1}s", waited.what, waited.took.as_secs_f64());
     }
-    println!("  cost                ${:.4}", cloud.spent());
-    println!("  nodes consolidated  {}", machines.len() - left);
-    println!("  nodes left          {left}");
-    if let Some(note) = spot_prices.note() {
+    println!("  cost                ${:.4}", bill.dollars);
+    println!("  nodes consolidated  {}", launched - bill.left);
+    println!("  nodes left          {}", bill.left);
+    if let Some(note) = bill.note {
         println!("  ({note})");
     }
 }
 
-/// ` (3 m5.large spot, 1 c5.xlarge on-demand)`
-fn shapes<'a>(machines: impl Iterator<Item = &'a Machine>) -> String {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for machine in machines {
-        let offering = &machine.offering;
-        *counts
-            .entry(format!("{} {}", offering.instance_type, offering.capacity_type))
-            .or_default() += 1;
-    }
+/// ` (3 × m5.large spot, 1 × c5.xlarge on-demand)`
+fn kinds(counts: &BTreeMap<String, usize>) -> String {
     if counts.is_empty() {
         return String::new();
     }
-    let list: Vec<String> = counts
-        .iter()
-        .map(|(shape, count)| format!("{count} × {shape}"))
-        .collect();
+    let list: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} × {kind}")).collect();
     format!(" ({})", list.join(", "))
 }

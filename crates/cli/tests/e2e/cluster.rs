@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::v1::NodeClaim;
+use api::{crds::Variant, v1::NodeClaim};
 use k8s_openapi::{
     api::{
         apps::v1::Deployment,
@@ -16,7 +16,7 @@ use kube::{
     core::GroupVersionKind,
     discovery::ApiResource,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{ControlPlane, Parts};
 
 pub struct Cluster {
@@ -25,19 +25,22 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// For simulated machines, whose kubelets are kwok's.
     pub async fn start() -> Self {
-        let plane = ControlPlane::start(Parts::WithKwok)
-            .await
-            .expect("the control plane starts");
+        Self::start_with(Parts::WithKwok, Variant::Kwok).await
+    }
+
+    pub async fn start_with(parts: Parts, variant: Variant) -> Self {
+        let plane = ControlPlane::start(parts).await.expect("the control plane starts");
         let client = plane.client().await.expect("its kubeconfig is good");
         let cluster = Self { plane, client };
-        cluster.install_crds().await;
+        cluster.install_crds(variant).await;
         cluster
     }
 
-    async fn install_crds(&self) {
+    async fn install_crds(&self, variant: Variant) {
         let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        for crd in api::crds::all(api::crds::Variant::Kwok) {
+        for crd in api::crds::all(variant) {
             crds.create(&PostParams::default(), &crd)
                 .await
                 .expect("the CRD is accepted");
@@ -79,24 +82,34 @@ impl Cluster {
             },
         });
         for object in [class, pool] {
-            let object: DynamicObject = serde_json::from_value(object).expect("an object");
-            let types = object.types.clone().expect("its types");
-            let gvk = GroupVersionKind::try_from(&types).expect("a kind");
-            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &ApiResource::from_gvk(&gvk));
-            let params = PatchParams::apply("e2e").force();
-            api.patch(&object.name_any(), &params, &Patch::Apply(&object))
-                .await
-                .expect("the object is accepted");
+            self.apply(object).await;
         }
     }
 
+    /// Applies a cluster-wide object.
+    pub async fn apply(&self, object: Value) {
+        let object: DynamicObject = serde_json::from_value(object).expect("an object");
+        let types = object.types.clone().expect("its types");
+        let gvk = GroupVersionKind::try_from(&types).expect("a kind");
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &ApiResource::from_gvk(&gvk));
+        let params = PatchParams::apply("e2e").force();
+        api.patch(&object.name_any(), &params, &Patch::Apply(&object))
+            .await
+            .expect("the object is accepted");
+    }
+
     pub async fn create_deployment(&self, name: &str, cpu: &str) {
+        self.create_deployment_where(name, cpu, json!({})).await;
+    }
+
+    /// A deployment of no replicas, for nodes with these labels.
+    pub async fn create_deployment_where(&self, name: &str, cpu: &str, node_selector: Value) {
         let labels = BTreeMap::from([("app", name)]);
         let deployment: Deployment = serde_json::from_value(json!({
             "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
             "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": {
                 "metadata": {"labels": labels},
-                "spec": {"terminationGracePeriodSeconds": 0, "containers": [{
+                "spec": {"terminationGracePeriodSeconds": 0, "nodeSelector": node_selector, "containers": [{
                     "name": "pause", "image": "pause", "resources": {"requests": {"cpu": cpu}},
                 }]},
             }},

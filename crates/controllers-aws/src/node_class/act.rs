@@ -39,6 +39,10 @@ pub async fn resolve(aws: &AwsCtx, view: &View, class: EC2NodeClass) -> Result<A
     failures.extend(judged.failure.map(ClassError::Validate));
     // One that only an edit can mend must not hide one that time mends.
     failures.sort_by_key(|failure| matches!(failure, ClassError::Resolve(error) if error.is_terminal()));
+    for complaint in failures.iter().filter_map(decide::complaint) {
+        let notice = Notice::warning(complaint.reason, about(&class), complaint.message);
+        aws.ctx.outbox.publish(notice.told_apart_by(complaint.about));
+    }
     if !failures.is_empty() {
         let first = failures.remove(0);
         for other in failures {

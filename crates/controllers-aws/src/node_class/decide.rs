@@ -1,12 +1,47 @@
 //! What follows from a look at a class.
 
+use std::error::Error;
+
 use api::{
     aws::EC2NodeClass,
     conditions::{Conditions, HasConditions, ec2_node_class as condition},
     labels::finalizers,
 };
+use controllers::error::chain;
 use jiff::Timestamp;
-use provider_aws::validation::Verdict;
+use provider_aws::{error::AwsError, validation::Verdict};
+
+use super::ClassError;
+
+/// What keeps a class from being judged, for whoever describes it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Complaint {
+    pub reason: &'static str,
+    /// What could not be done, without the particulars.
+    pub about: String,
+    pub message: String,
+}
+
+/// The conditions of a class stay as they were when AWS could not be asked, so that an event says why and what would help.
+/// What passes by itself is not worth one.
+pub fn complaint(failure: &ClassError) -> Option<Complaint> {
+    let (reason, cause): (&str, &(dyn Error + 'static)) = match failure {
+        ClassError::Resolve(cause) => ("ResolutionFailed", cause),
+        ClassError::Validate(cause) => ("ValidationFailed", cause),
+        ClassError::Api(_) | ClassError::CleanUp(_) => return None,
+    };
+    let causes = std::iter::successors(Some(cause), |&error| error.source());
+    let refusal = causes.filter_map(|error| error.downcast_ref::<AwsError>()).next();
+    if refusal.is_some_and(AwsError::is_throttled) {
+        return None;
+    }
+    let remedy = refusal.and_then(AwsError::remedy).map(|remedy| format!("; {remedy}"));
+    Some(Complaint {
+        reason,
+        about: cause.to_string(),
+        message: format!("{}{}", chain(cause), remedy.unwrap_or_default()),
+    })
+}
 
 /// The class with our finalizer.
 pub fn held(class: &EC2NodeClass) -> EC2NodeClass {
@@ -60,7 +95,22 @@ pub fn listed(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use provider_aws::class_status::ResolveError;
+
     use super::*;
+
+    #[test]
+    fn what_does_not_pass_by_itself_is_told_with_what_would_help() {
+        let of = |cause| complaint(&ClassError::Resolve(ResolveError::Aws { what: "subnets", cause }));
+        let told = of(AwsError::new("UnauthorizedOperation", "no ec2:DescribeSubnets")).expect("a complaint");
+        assert_eq!(told.reason, "ResolutionFailed");
+        assert_eq!(
+            told.message,
+            "subnets could not be resolved: UnauthorizedOperation: no ec2:DescribeSubnets; allow it in the policy of the \
+             controller's role"
+        );
+        assert_eq!(of(AwsError::new("RequestLimitExceeded", "")), None);
+    }
 
     #[test]
     fn a_class_is_held_once_and_let_go() {

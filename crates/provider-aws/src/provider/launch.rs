@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::{
-    aws::EC2NodeClass,
+    aws::{AmiFamily, EC2NodeClass},
     conditions::{self, HasConditions},
     labels::annotations,
 };
@@ -146,6 +146,12 @@ impl AwsProvider {
     }
 
     async fn attempt(&self, launch: &Launch<'_>) -> Result<Launched, Failure> {
+        // A class may have been found ready by an earlier process. Claims that fail and come back one by one would not be
+        // asked for together again, and what that process had ordered for them would be launched a second time.
+        if class_view::family(launch.class) == AmiFamily::Al2023 {
+            let learnt = self.services.learn_service_cidr().await;
+            learnt.map_err(|error| outcome::call_failed(&error))?;
+        }
         let plans = self.plans(launch)?;
         let ensured = plans.iter().map(|plan| self.services.templates.ensure(plan));
         try_join_all(ensured)
