@@ -46,6 +46,9 @@ impl<'d> Crew<'d> {
 
     /// What daemons take at most of a machine of this type that is bought within these requirements.
     pub fn most_within(&self, kind: &InstanceType, requirements: &Requirements) -> Resources {
+        if !self.differ_on(kind) {
+            return self.on(kind).requests;
+        }
         let mut most = Resources::default();
         for offering in kind
             .offerings
@@ -57,6 +60,13 @@ impl<'d> Crew<'d> {
         most
     }
 
+    /// Whether other daemons may run under some offerings of a type than under others. Mostly not, and then it need not be
+    /// asked offering by offering.
+    fn differ_on(&self, kind: &InstanceType) -> bool {
+        let mut aboard = self.0.iter().filter(|daemon| daemon.runs_on(kind));
+        aboard.any(|daemon| daemon.chooses_among(&kind.offerings))
+    }
+
     fn under(&self, kind: &InstanceType, offering: &Offering) -> Load {
         load(self.0.iter().filter(|daemon| daemon.runs_under(kind, offering)))
     }
@@ -66,8 +76,7 @@ impl<'d> Crew<'d> {
     /// Nothing, too, where they take more than there is under one of them: a daemon that is too large for the machines it
     /// asks for is more likely a mistake than a reason to buy elsewhere, and upstream buys no such type either.
     pub fn by_offering(&self, kind: &InstanceType) -> Vec<Load> {
-        let mut aboard = self.0.iter().filter(|daemon| daemon.runs_on(kind));
-        if !aboard.any(|daemon| daemon.chooses_among(&kind.offerings)) {
+        if !self.differ_on(kind) {
             return Vec::new();
         }
         let loads: Vec<Load> = kind

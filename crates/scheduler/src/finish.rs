@@ -1,6 +1,10 @@
 //! From a planned machine to a launch: the cheapest instance types, and what the claim will say.
 
-use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::BTreeSet,
+    sync::Arc,
+};
 
 use model::{
     InstanceType, InstanceTypeName, LabelValue, Labels, Offering, Requirement, Requirements, Resources, Snapshot,
@@ -10,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     bits::Bits,
-    market::Market,
+    market::{Market, View},
     open::Open,
     plan::{Choice, Launch},
     problem::Problem,
@@ -87,8 +91,9 @@ fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> 
         state = problem.states.state(requirements);
     }
     if let Some(away) = away_from_daemons(problem, open, state) {
-        let demand = problem.states.demand(away);
-        state = problem.states.narrow(state, demand).unwrap_or(state);
+        let mut narrowed = problem.states.of_state(state).clone();
+        narrowed.merge(&away);
+        state = problem.states.state(narrowed);
     }
     let template = &mut problem.templates[open.template];
     let view = template.market.view(&problem.states, state).clone();
@@ -97,11 +102,7 @@ fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> 
     let fitting = open.rows.and(&view.rows);
     let fits_everywhere = |row: &usize| unfit(market, *row, &open.rows, requirements).next().is_none();
     let mut rows: Vec<usize> = fitting.iter().filter(fits_everywhere).collect();
-    let name = |row: usize| &market.rows[row].kind.name;
-    rows.sort_by(|a, b| {
-        let by_price = view.prices[*a].total_cmp(&view.prices[*b]);
-        by_price.then_with(|| name(*a).cmp(name(*b)))
-    });
+    rows.sort_by(|a, b| by_price(market, &view, *a, *b));
     // A type that several kinds of offerings sell is listed once.
     let mut seen = Bits::default();
     rows.retain(|row| {
@@ -126,7 +127,7 @@ fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> 
         requirements.extend(lowered.map(|requirement| requirement.with_min_values(Some(least))));
     }
     let labels = template.pool.claim_labels(&requirements, &problem.snapshot.vocabulary);
-    let instance_types: Arc<[InstanceTypeName]> = rows.iter().map(|row| name(*row).clone()).collect();
+    let instance_types: Arc<[InstanceTypeName]> = rows.iter().map(|row| market.rows[*row].kind.name.clone()).collect();
     let deals = view.deals.iter().map(|deal| &market.deals[deal]);
     let capacity_types = deals
         .filter(|deal| kept.contains(deal.row))
@@ -134,7 +135,7 @@ fn draft(problem: &mut Problem<'_>, open: &Open) -> Result<Draft, Vec<Lacking>> 
         .collect();
     Ok(Draft {
         requirements: Arc::new(claim_requirements(requirements, &instance_types, capacity_types)),
-        choice: cheapest(market, rows[0], &view.deals),
+        choice: choice(market, rows[0], &view.deals),
         instance_types,
         labels: Arc::new(labels),
         daemons: least_daemons(market, &kept),
@@ -167,11 +168,7 @@ fn away_from_daemons(problem: &mut Problem<'_>, open: &Open, state: State) -> Op
     let market = &problem.templates[open.template].market;
     let requirements = problem.states.of_state(state);
     let fitting = open.rows.and(&view.rows);
-    let name = |row: usize| &market.rows[row].kind.name;
-    let best = fitting.iter().min_by(|a, b| {
-        let by_price = view.prices[*a].total_cmp(&view.prices[*b]);
-        by_price.then_with(|| name(*a).cmp(name(*b)))
-    })?;
+    let best = fitting.iter().min_by(|a, b| by_price(market, &view, *a, *b))?;
     let shunned: Vec<&Offering> = unfit(market, best, &open.rows, requirements).collect();
     if shunned.is_empty() {
         return None;
@@ -199,14 +196,15 @@ fn away_from_daemons(problem: &mut Problem<'_>, open: &Open, state: State) -> Op
     if let Some((.., kept)) = separating {
         return Some(std::iter::once(kept).collect());
     }
-    let choice = cheapest(market, best, &view.deals);
-    Some(Requirements::from_iter([
-        Requirement::one_of(vocabulary::ZONE, [LabelValue::from(choice.zone.as_str())]),
-        Requirement::one_of(
-            vocabulary::CAPACITY_TYPE,
-            [LabelValue::from(choice.capacity_type.as_str())],
-        ),
-    ]))
+    // No one label tells them apart; all labels of one offering do, because which daemons run there depends on nothing else.
+    Some(cheapest(market, best, &view.deals).requirements.clone())
+}
+
+/// The cheapest first, and of equals the first by name.
+fn by_price(market: &Market<'_>, view: &View, a: usize, b: usize) -> Ordering {
+    let name = |row: usize| &market.rows[row].kind.name;
+    let prices = view.prices[a].total_cmp(&view.prices[b]);
+    prices.then_with(|| name(a).cmp(name(b)))
 }
 
 fn value<'o>(offering: &'o Offering, key: &str) -> Option<&'o LabelValue> {
@@ -227,16 +225,19 @@ fn reserved(snapshot: &Snapshot, requirements: &Requirements, open: &Open) -> Re
 }
 
 /// The cheapest of the deals for a row. Among equal prices the order of capacity types and zones decides.
-fn cheapest(market: &Market<'_>, row: usize, deals: &Bits) -> Choice {
-    let row = &market.rows[row];
-    let sold = row.deals.clone().filter(|deal| deals.contains(*deal));
+fn cheapest<'a>(market: &Market<'a>, row: usize, deals: &Bits) -> &'a Offering {
+    let sold = market.rows[row].deals.clone().filter(|deal| deals.contains(*deal));
     let best = sold.map(|deal| market.deals[deal].offering).min_by(|a, b| {
         let order = (a.capacity_type, &a.zone).cmp(&(b.capacity_type, &b.zone));
         a.price.total_cmp(&b.price).then(order)
     });
-    let best = best.expect("a row that suits has a deal that suits");
+    best.expect("a row that suits has a deal that suits")
+}
+
+fn choice(market: &Market<'_>, row: usize, deals: &Bits) -> Choice {
+    let best = cheapest(market, row, deals);
     Choice {
-        instance_type: row.kind.name.clone(),
+        instance_type: market.rows[row].kind.name.clone(),
         zone: best.zone.clone(),
         capacity_type: best.capacity_type,
         price: best.price,

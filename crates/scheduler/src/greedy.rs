@@ -249,14 +249,8 @@ impl<'a> Greedy<'a> {
             }
             let roomy = machines.free.roomy(word, &needs.amounts);
             // What fills a machine for the time being does not close it for good.
-            let for_good = |journal: bool| {
-                if journal {
-                    !machines.visited.word(word)
-                } else {
-                    u64::MAX
-                }
-            };
-            alive.subtract_word(word, candidates & !roomy & for_good(self.journal.is_some()));
+            let for_now = self.journal.as_ref().map_or(0, |_| machines.visited.word(word));
+            alive.subtract_word(word, candidates & !roomy & !for_now);
             for index in members(word, candidates & roomy) {
                 let machine = &machines.all[index];
                 if ports_clash(&needs.ports, &machine.ports) {

@@ -322,6 +322,27 @@ fn a_daemon_of_one_offering_costs_the_fewest_others() {
     );
 }
 
+#[test]
+fn daemons_that_no_one_label_keeps_away_leave_one_offering() {
+    check_claims(
+        "type small cpu=2 memory=4Gi zones=a,b price=0.1
+         pool general
+         daemon one cpu=1 select=capacity:In:spot select=zone:In:a
+         daemon other cpu=1 select=capacity:In:on-demand select=zone:In:b
+         pod web cpu=1500m",
+        expect![[r#"
+            types small
+            requests cpu=1500m pods=1
+            labels karpenter.sh/nodepool=general karpenter.test/testnodeclass=default
+            karpenter.sh/capacity-type In [spot]
+            karpenter.sh/nodepool In [general]
+            karpenter.test/testnodeclass In [default]
+            node.kubernetes.io/instance-type In [small]
+            topology.kubernetes.io/zone In [b]
+        "#]],
+    );
+}
+
 /// A pool that demands variety counts every daemon that may come, so that the cloud keeps its choice.
 #[test]
 fn where_variety_is_demanded_zones_stay_open() {

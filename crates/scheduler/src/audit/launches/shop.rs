@@ -269,10 +269,18 @@ fn goods<'a>(
         daemon_ports: Vec::new(),
         left: None,
     };
-    for offering in kind.offerings.iter().filter(|offering| offering.admitted_by(rest)) {
-        let suits = |way: &Requirements| kind.requirements.overlaps(way) && offering.requirements.overlaps(way);
+    let mut coming: Vec<(&PodShape, Vec<&Requirements>)> = Vec::new();
+    for (daemon, ways) in daemons {
+        let ways: Vec<&Requirements> = ways.iter().filter(|way| kind.requirements.overlaps(way)).collect();
+        if !ways.is_empty() {
+            coming.push((daemon, ways));
+        }
+    }
+    let admitted = |offering: &&model::Offering| !coming.is_empty() && offering.admitted_by(rest);
+    for offering in kind.offerings.iter().filter(admitted) {
         let mut here = Resources::default();
-        for (daemon, _) in daemons.iter().filter(|(_, ways)| ways.iter().any(suits)) {
+        let content = |ways: &[&Requirements]| ways.iter().any(|way| offering.requirements.overlaps(way));
+        for (daemon, _) in coming.iter().filter(|(_, ways)| content(ways)) {
             here.add_assign(&daemon.requests);
             for port in &daemon.host_ports {
                 if !goods.daemon_ports.contains(port) {
