@@ -1,6 +1,7 @@
 //! A live cluster instead of files: an API server behind a socket, over the same kind of connection that kubectl makes.
 
 use std::{
+    ffi::OsStr,
     fs,
     path::Path,
     process::{Command, Output},
@@ -77,14 +78,17 @@ impl Live {
     pub async fn run(&self, arguments: &[&str]) -> Output {
         let folder = self.folder().to_owned();
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
-        let run = tokio::task::spawn_blocking(move || {
-            Command::new(env!("CARGO_BIN_EXE_karpenter"))
-                .args(arguments)
-                .current_dir(folder)
-                .env_remove("KUBECONFIG")
-                .output()
-                .expect("the program runs")
-        });
+        let run = tokio::task::spawn_blocking(move || karpenter(&folder, &arguments));
         run.await.expect("the program ends")
     }
+}
+
+/// The program in a folder, with no cluster but those that its arguments name.
+pub fn karpenter<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_karpenter"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("KUBECONFIG")
+        .output()
+        .expect("the program runs")
 }

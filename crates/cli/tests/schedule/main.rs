@@ -8,11 +8,7 @@ mod rounds;
 #[path = "../live/mod.rs"]
 mod server;
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{fs, process::Output};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -54,7 +50,7 @@ impl Input {
         if !types {
             arguments.extend(["--instance-types", "types.json"]);
         }
-        karpenter(self.folder.path(), &arguments)
+        server::karpenter(self.folder.path(), &arguments)
     }
 
     /// What was printed, of a run that went well.
@@ -80,15 +76,6 @@ impl Input {
     pub fn notes(&self) -> String {
         String::from_utf8_lossy(&self.run().stderr).into_owned()
     }
-}
-
-pub fn karpenter(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_karpenter"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("KUBECONFIG")
-        .output()
-        .expect("the program runs")
 }
 
 /// Two shapes in two zones, spot and on demand.

@@ -313,18 +313,12 @@ impl Stage {
         })
     }
 
-    /// The class says `status` by its condition.
+    /// Waits until a class can be used.
     #[track_caller]
-    pub fn until_says<'a>(
-        &'a mut self,
-        class: &'a str,
-        condition: &'a str,
-        status: &'a str,
-    ) -> impl Future<Output = ()> + 'a {
-        self.until("the class to say so", minutes(5), async move |stage: &Stage| {
+    pub fn until_ready<'a>(&'a mut self, class: &'a str, longest: Duration) -> impl Future<Output = ()> + 'a {
+        self.until("the class to be ready", longest, async move |stage: &Stage| {
             let class = stage.class(class).await;
-            let told = condition_of(&class, condition);
-            if told["status"] == status {
+            if condition_of(&class, "Ready")["status"] == "True" {
                 Ok(())
             } else {
                 Err(conditions(&class))

@@ -5,14 +5,14 @@ use std::time::Duration;
 use api::v1::NodeClaim;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, class, condition_of, conditions, minutes, pool};
+use crate::stage::{Stage, class, conditions, minutes, pool};
 
 /// A class that works, with a pool, beside those that do not.
 async fn with_a_good_class() -> Stage {
     let mut stage = Stage::new().await;
     stage.apply(class("good")).await;
     stage.apply(pool("good", &["m5.large"])).await;
-    stage.until_says("good", "Ready", "True").await;
+    stage.until_ready("good", minutes(5)).await;
     stage
 }
 
@@ -78,7 +78,7 @@ async fn a_permission_that_lacks_is_named_and_other_classes_go_on() {
         own["spec"]["tags"] = json!({"number": number.to_string()});
         stage.apply(own).await;
         until_class_says(&mut stage, &name, &[named, "polic"]).await;
-        stage.until_says("good", "Ready", "True").await;
+        stage.until_ready("good", minutes(5)).await;
         denied.push(name);
     }
     stage.order("policy", &json!({}));
@@ -86,21 +86,7 @@ async fn a_permission_that_lacks_is_named_and_other_classes_go_on() {
     stage.until_running("good", 1, minutes(1)).await;
     for name in &denied {
         // EC2's word on a class counts for half an hour.
-        stage
-            .until(
-                "the class is ready once it is allowed",
-                minutes(45),
-                async |stage: &Stage| {
-                    let class = stage.class(name).await;
-                    let ready = condition_of(&class, "Ready");
-                    if ready["status"] == "True" {
-                        Ok(())
-                    } else {
-                        Err(conditions(&class))
-                    }
-                },
-            )
-            .await;
+        stage.until_ready(name, minutes(45)).await;
     }
 }
 
@@ -119,7 +105,7 @@ async fn a_role_that_does_not_exist_is_named() {
     stage.scale("good", 1).await;
     stage.until_running("good", 1, minutes(1)).await;
     stage.order("roles", &json!({"name": "no-such-role"}));
-    stage.until_says("bad", "Ready", "True").await;
+    stage.until_ready("bad", minutes(5)).await;
 }
 
 /// What is full or gone is left for what is not; when nothing is left, that is said.
@@ -234,7 +220,7 @@ async fn credentials_that_have_run_out_are_named_and_renewed() {
         .await;
     stage.order("clear-faults", &json!({}));
     stage.until_running("good", 1, minutes(10)).await;
-    stage.until_says("late", "Ready", "True").await;
+    stage.until_ready("late", minutes(5)).await;
 }
 
 /// One call that never comes back: its class is told so, the others are served.
@@ -247,21 +233,7 @@ async fn an_endpoint_that_hangs_holds_up_nothing_else() {
     stage.until_running("good", 1, minutes(1)).await;
     until_class_says(&mut stage, "late", &["security groups", "endpoint can be reached"]).await;
     stage.hang("");
-    stage
-        .until(
-            "the class is ready when it answers again",
-            minutes(15),
-            async |stage: &Stage| {
-                let class = stage.class("late").await;
-                let ready = condition_of(&class, "Ready");
-                if ready["status"] == "True" {
-                    Ok(())
-                } else {
-                    Err(conditions(&class))
-                }
-            },
-        )
-        .await;
+    stage.until_ready("late", minutes(15)).await;
 }
 
 /// What one zone or one type cannot give is taken elsewhere in the same round, and sought there again later.

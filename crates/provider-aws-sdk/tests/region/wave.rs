@@ -12,7 +12,7 @@ async fn a_thousand_pods_get_two_hundred_nodes_within_the_rates_of_aws() {
     let mut stage = Stage::new().await;
     stage.apply(class("web")).await;
     stage.apply(pool("web", &["m5.2xlarge"])).await;
-    stage.until_says("web", "Ready", "True").await;
+    stage.until_ready("web", minutes(5)).await;
     stage.fake.with(|state, _| state.record.clear());
     stage.scale("web", 1000).await;
     stage
