@@ -9,6 +9,9 @@
 //!  ████▒▒  ███▒▒▒  ████▒▒  ██▒▒▒▒ │ ██░░░░  ███░░░  █░░░░░  ██░░░░     █ pods that are there
 //!     keepers, filled (▒) with    │  these pods; how many nodes are kept is what is searched for
 //! ```
+//!
+//! The order is a good guess. From the best place to cut it, single nodes change sides as long as that makes the end
+//! better ([`improve`](Search::improve)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +34,11 @@ const SHARES: [f64; 8] = [0.6, 0.75, 0.85, 0.92, 1.0, 1.08, 1.2, 1.4];
 /// How many nodes are given up in one step. Nodes whose pods share new nodes are one command, which holds as a whole or not
 /// at all, so it should not grow with the cluster.
 const TOGETHER: usize = 24;
+
+/// How many pods, counted anew for every question, are given places in the search for the best end. Where to cut the order
+/// is asked in any case; single nodes change sides as long as something is left, which is not in a large cluster, where a
+/// single node matters less.
+const WORK: usize = 70_000;
 
 /// How often a set is asked about again without those nodes of it that turned out to be stuck.
 const TRIALS: usize = 8;
@@ -69,7 +77,11 @@ impl Search<'_, '_> {
             return;
         }
         let mut ranks = self.movable();
-        let Some(keep) = self.best_end(&mut ranks) else { return };
+        let mut work = WORK;
+        let Some((keep, cost)) = self.best_end(&mut ranks, &mut work) else {
+            return;
+        };
+        let keep = self.improve((keep, cost), &mut ranks, work);
         let mut going = worst_first(&ranks[keep..]);
         let keys = self.keys(&going);
         // None of them takes pods, whether or not its turn comes in this pass.
@@ -94,8 +106,9 @@ impl Search<'_, '_> {
             .collect()
     }
 
-    /// How many of these nodes to keep; nothing when it is best to keep all. Nodes whose pods find no place are put first.
-    fn best_end(&mut self, ranks: &mut Vec<Rank>) -> Option<usize> {
+    /// How many of these nodes to keep, and what that costs; nothing when it is best to keep all. Nodes whose pods find no
+    /// place are put first.
+    fn best_end(&mut self, ranks: &mut Vec<Rank>, work: &mut usize) -> Option<(usize, f64)> {
         let demand: f64 = ranks.iter().map(|rank| rank.pods).sum();
         let mut room = 0.0;
         let enough = ranks.iter().position(|rank| {
@@ -106,43 +119,81 @@ impl Search<'_, '_> {
         let mut tried: BTreeMap<usize, f64> = BTreeMap::new();
         for share in SHARES {
             let keep = (enough as f64 * share) as usize;
-            self.try_end(keep, ranks, &mut tried);
+            self.try_end(keep, ranks, &mut tried, work);
         }
         let best = least(&tried)?;
         let neighbours = [tried.range(..best).next_back(), tried.range(best + 1..).next()];
         let between = neighbours.map(|next| next.map(|(keep, _)| (keep + best) / 2));
         for keep in between.into_iter().flatten() {
-            self.try_end(keep, ranks, &mut tried);
+            self.try_end(keep, ranks, &mut tried, work);
         }
         let all: f64 = ranks.iter().map(|rank| self.candidates[rank.index].price).sum();
         let best = least(&tried)?;
-        (tried[&best] < all).then_some(best)
+        (tried[&best] < all).then_some((best, tried[&best]))
     }
 
     /// What it costs to keep that many nodes, the moves included.
-    fn try_end(&mut self, keep: usize, ranks: &mut Vec<Rank>, tried: &mut BTreeMap<usize, f64>) {
+    fn try_end(&mut self, keep: usize, ranks: &mut Vec<Rank>, tried: &mut BTreeMap<usize, f64>, work: &mut usize) {
         for _ in 0..TRIALS {
             if keep >= ranks.len() || tried.contains_key(&keep) {
                 return;
             }
-            let keys = self.keys(&worst_first(&ranks[keep..]));
-            match self.cluster.ask(&keys, Effort::Filled) {
-                Answer::Plan(plan) => {
-                    let kept: f64 = ranks[..keep].iter().map(|rank| self.candidates[rank.index].price).sum();
-                    let moved: f64 = ranks[keep..].iter().map(|rank| rank.pods).sum();
-                    tried.insert(keep, kept + plan.launch_price() + MOVING * moved);
+            *work = work.saturating_sub(self.pods(&ranks[keep..]));
+            match self.end(ranks, keep) {
+                End::At(cost) => {
+                    tried.insert(keep, cost);
                     return;
                 }
-                Answer::Stranded { pod, .. } => {
+                End::Stranded(pod) => {
                     let home = |rank: &Rank| self.candidates[rank.index].moving.contains(&pod);
                     let Some(at) = ranks.iter().position(home) else { return };
                     let stuck = ranks.remove(at);
                     ranks.insert(0, stuck);
                     tried.clear();
                 }
-                Answer::TooDear { .. } => return,
+                End::TooDear => return,
             }
         }
+    }
+
+    /// How many pods these nodes have.
+    fn pods(&self, ranks: &[Rank]) -> usize {
+        ranks.iter().map(|rank| self.candidates[rank.index].pods.len()).sum()
+    }
+
+    /// The end in which the first of these nodes stay.
+    fn end(&mut self, ranks: &[Rank], keep: usize) -> End {
+        let (kept, going) = ranks.split_at(keep);
+        match self.cluster.ask(&self.keys(&worst_first(going)), Effort::Filled) {
+            Answer::Plan(plan) => {
+                let kept: f64 = kept.iter().map(|rank| self.candidates[rank.index].price).sum();
+                let moved: f64 = going.iter().map(|rank| rank.pods).sum();
+                End::At(kept + plan.launch_price() + MOVING * moved)
+            }
+            Answer::Stranded { pod, .. } => End::Stranded(pod),
+            Answer::TooDear { .. } => End::TooDear,
+        }
+    }
+
+    /// Lets single nodes stay or go that did not, those first whose rank is nearest to the cut, until none of them makes
+    /// the end better or the work is done. Says how many are kept then.
+    fn improve(&mut self, (mut keep, mut best): (usize, f64), ranks: &mut Vec<Rank>, mut work: usize) -> usize {
+        let mut turns = nearest_first(keep, ranks.len());
+        while let Some(from) = turns.next() {
+            let (changed, cut) = change_sides(ranks, keep, from);
+            let Some(left) = work.checked_sub(self.pods(&changed[cut..])) else {
+                break;
+            };
+            work = left;
+            match self.end(&changed, cut) {
+                End::At(cost) if cost < best => {
+                    (best, keep, *ranks) = (cost, cut, changed);
+                    turns = nearest_first(keep, ranks.len());
+                }
+                _ => {}
+            }
+        }
+        keep
     }
 
     /// Leaves those that budgets allow to go now, the ones that save most for their disruption.
@@ -246,6 +297,31 @@ fn worst_first(ranks: &[Rank]) -> Vec<usize> {
     ranks.iter().rev().map(|rank| rank.index).collect()
 }
 
+/// All places of an order, from where it is cut outwards, one to each side in turn.
+fn nearest_first(cut: usize, len: usize) -> impl Iterator<Item = usize> {
+    let after = move |step: usize| (cut + step < len).then_some(cut + step);
+    let before = move |step: usize| cut.checked_sub(step + 1);
+    (0..len).flat_map(move |step| after(step).into_iter().chain(before(step)))
+}
+
+/// The order, and where it is cut, when one node is on the other side. It comes to lie next to the cut.
+fn change_sides(ranks: &[Rank], keep: usize, from: usize) -> (Vec<Rank>, usize) {
+    let mut changed = ranks.to_vec();
+    let one = changed.remove(from);
+    let cut = if from < keep { keep - 1 } else { keep + 1 };
+    changed.insert(cut.min(keep), one);
+    (changed, cut)
+}
+
+/// What becomes of a choice of nodes to keep.
+enum End {
+    /// It costs that much per hour, the moves included.
+    At(f64),
+    /// A pod has no place.
+    Stranded(PodKey),
+    TooDear,
+}
+
 fn least(tried: &BTreeMap<usize, f64>) -> Option<usize> {
     let best = tried.iter().min_by(|(_, a), (_, b)| a.total_cmp(b));
     best.map(|(keep, _)| *keep)
@@ -270,5 +346,37 @@ impl Groups {
     fn join(&mut self, a: usize, b: usize) {
         let (a, b) = (self.of(a), self.of(b));
         self.0[a.max(b)] = a.min(b);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rank, change_sides, nearest_first};
+
+    #[test]
+    fn turns_come_from_the_cut_outwards() {
+        let order = |cut, len| nearest_first(cut, len).collect::<Vec<_>>();
+        assert_eq!(order(2, 5), [2, 1, 3, 0, 4]);
+        assert_eq!(order(0, 3), [0, 1, 2]);
+        assert_eq!(order(3, 3), [2, 1, 0]);
+    }
+
+    #[test]
+    fn a_node_that_changes_sides_leaves_the_others_in_their_order() {
+        let ranks: Vec<Rank> = (0..5)
+            .map(|index| Rank {
+                index,
+                room: 1.0,
+                pods: 1.0,
+            })
+            .collect();
+        let changed = |from| {
+            let (ranks, cut) = change_sides(&ranks, 2, from);
+            let (kept, going) = ranks.split_at(cut);
+            let indices = |ranks: &[Rank]| ranks.iter().map(|rank| rank.index).collect::<Vec<_>>();
+            (indices(kept), indices(going))
+        };
+        assert_eq!(changed(0), (vec![1], vec![0, 2, 3, 4]));
+        assert_eq!(changed(4), (vec![0, 1, 4], vec![2, 3]));
     }
 }

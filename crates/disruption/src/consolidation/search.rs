@@ -119,8 +119,10 @@ impl<'a, 'w> Search<'a, 'w> {
         }
     }
 
-    pub fn run(&mut self) {
+    /// Looks at every candidate alone, tells that it has, and then chooses.
+    pub fn run(&mut self, looked: &mut dyn FnMut()) {
         let proposals = (0..self.candidates.len()).map(|index| self.consider(index)).collect();
+        looked();
         self.aim();
         self.one_by_one(proposals);
         self.together();
