@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use model::NodeKey;
+
 use crate::{Obstacle, Settings, Validated, decide, situation, validate};
 
 /// Decides on one situation and looks again on another.
@@ -22,6 +24,12 @@ fn check(before: &str, later: &str, kept: &[&str], rejected: &[(Obstacle, usize)
         .flat_map(|command| command.nodes.iter().map(ToString::to_string))
         .collect();
     assert_eq!(nodes, kept);
+    let going: BTreeSet<&NodeKey> = validated.commands.iter().flat_map(|command| &command.nodes).collect();
+    let mut targets = validated.commands.iter().flat_map(|command| &command.placements);
+    assert!(
+        targets.all(|placement| !going.contains(&placement.node)),
+        "pods move to nodes that stay"
+    );
     let found: Vec<_> = validated
         .rejected
         .iter()
@@ -132,4 +140,25 @@ fn a_deletion_needs_its_room() {
     check(DELETE, &full, &[], &[(Obstacle::Scheduling, 1)]);
     let gone = DELETE.replace("node a pool=general type=large\n", "");
     check(DELETE, &gone, &[], &[(Obstacle::Churn, 1)]);
+}
+
+const TWO: &str = "
+    type large cpu=8 memory=32Gi price=0.8
+    pool general types=large
+    node a pool=general type=large
+    node b pool=general type=large
+    node c pool=general type=large
+    pod one cpu=1 on=a
+    pod two cpu=1 on=b
+    pod three cpu=6 on=c\n";
+
+/// Two commands had the room of one node in mind, and now it has room for one of them. The other could only go to the node
+/// that the first gives up, so it does not hold.
+#[test]
+fn what_another_command_gives_up_is_no_room() {
+    check(TWO, TWO, &["a", "b"], &[]);
+    let fuller = format!("{TWO}pod four cpu=1 on=c");
+    check(TWO, &fuller, &["a"], &[(Obstacle::Scheduling, 1)]);
+    let full = format!("{TWO}pod four cpu=2 on=c");
+    check(TWO, &full, &[], &[(Obstacle::Scheduling, 1), (Obstacle::Scheduling, 1)]);
 }
