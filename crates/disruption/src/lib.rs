@@ -33,7 +33,7 @@ pub use candidate::{Candidate, Class, candidates};
 pub use command::{Command, Method};
 pub use ledger::{Ledger, Page};
 pub use model::budget::DisruptionReason;
-pub use pass::{Pass, decide};
+pub use pass::{Pass, decide, decide_watched};
 pub use prices::Prices;
 pub use rules::Blocked;
 pub use settings::Settings;

@@ -41,6 +41,18 @@ pub struct Pass {
 ///
 /// `taken` are nodes that commands which are still being carried out have.
 pub fn decide(snapshot: &Snapshot, settings: &Settings, taken: &BTreeSet<NodeKey>, now: Timestamp) -> Pass {
+    decide_watched(snapshot, settings, taken, now, &mut || {})
+}
+
+/// As [`decide`], and tells when every candidate of consolidation has been looked at alone, before any is chosen: whoever
+/// has a clock learns how long the looking took, and how long the choosing.
+pub fn decide_watched(
+    snapshot: &Snapshot,
+    settings: &Settings,
+    taken: &BTreeSet<NodeKey>,
+    now: Timestamp,
+    looked: &mut dyn FnMut(),
+) -> Pass {
     let prices = Prices::new(snapshot);
     let scene = Scene {
         snapshot,
@@ -51,7 +63,7 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings, taken: &BTreeSet<NodeKey
     let mut ledger = Ledger::open(snapshot, now);
     let mut pass = Pass::default();
     let mut stays = BTreeMap::new();
-    let (graceful, blocked) = candidates(snapshot, &prices, Class::Graceful, taken, now);
+    let (mut graceful, blocked) = candidates(snapshot, &prices, Class::Graceful, taken, now);
     pass.candidates = graceful.len();
 
     let (emptied, kept, eligible) = emptiness::decide(&graceful, &mut ledger);
@@ -62,13 +74,14 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings, taken: &BTreeSet<NodeKey
     let receiving = drifted(scene, taken, &mut ledger, &mut pass, &mut stays);
     note(&mut stays, blocked);
 
-    let going: BTreeSet<NodeKey> = pass.commands.iter().flat_map(|command| command.nodes.clone()).collect();
+    let going: BTreeSet<&NodeKey> = pass.commands.iter().flat_map(|command| &command.nodes).collect();
+    graceful.retain(|candidate| !going.contains(candidate.key()));
     let after = after(snapshot, &pass.commands);
     let scene = Scene {
         snapshot: &after,
         ..scene
     };
-    consolidate(scene, graceful, &going, receiving, &mut ledger, &mut pass, &mut stays);
+    consolidate(scene, graceful, receiving, &mut ledger, &mut pass, &mut stays, looked);
     for node in pass.commands.iter().flat_map(|command| &command.nodes) {
         stays.remove(node);
     }
@@ -121,15 +134,15 @@ fn drifted(
 fn consolidate(
     scene: Scene<'_>,
     graceful: Vec<Candidate>,
-    going: &BTreeSet<NodeKey>,
     receiving: BTreeSet<NodeKey>,
     ledger: &mut Ledger,
     pass: &mut Pass,
     stays: &mut BTreeMap<NodeKey, Why>,
+    looked: &mut dyn FnMut(),
 ) {
     let mut eligible = Vec::new();
     for candidate in graceful {
-        if candidate.is_empty() || going.contains(candidate.key()) {
+        if candidate.is_empty() {
             continue;
         }
         match consolidation::eligible(&candidate) {
@@ -154,7 +167,7 @@ fn consolidate(
         return;
     }
     let mut search = Search::new(scene, &mut cluster, &eligible, ranks, ledger, receiving);
-    search.run();
+    search.run(looked);
     let (commands, found, scores) = (search.commands, search.stays, search.scores);
     pass.commands.extend(commands);
     pass.scores.extend(scores);

@@ -1,6 +1,6 @@
 //! `karpenter plan`: what the controllers would do next, on files or on a live cluster, without acting.
 //!
-//! What is decided comes from [`disruption::decide`] and [`scheduler::solve`], which the controllers call as well.
+//! What is decided comes from [`disruption::decide_watched`] and [`scheduler::solve`], which the controllers call as well.
 //! `advance` is the cluster after a pass, `report` what is printed for programs, `table` what is printed for people,
 //! `rest` the objects at the end.
 
@@ -101,9 +101,12 @@ fn one_pass(settings: &Settings, ahead: &mut Ahead, now: Timestamp) -> PassRepor
     let waiting = waiting(&ahead.snapshot, &settings.solver, now);
     let provisioned = (!waiting.pods.is_empty()).then(|| solve(&ahead.snapshot, &waiting));
     let begun = Instant::now();
-    let pass = disruption::decide(&ahead.snapshot, settings, &BTreeSet::new(), now);
+    let mut looked = None;
+    let pass = disruption::decide_watched(&ahead.snapshot, settings, &BTreeSet::new(), now, &mut || {
+        looked = Some(begun.elapsed());
+    });
     let took = begun.elapsed();
-    let mut report = PassReport::new(&ahead.snapshot, &pass, took);
+    let mut report = PassReport::new(&ahead.snapshot, &pass, looked.unwrap_or(took), took);
     if let Some(plan) = provisioned.filter(|plan| plan.placed().next().is_some()) {
         report.provision(&ahead.snapshot, &plan);
         ahead.provision(&plan);

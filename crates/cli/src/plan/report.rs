@@ -17,7 +17,7 @@ pub struct Report {
     pub passes: Vec<PassReport>,
     pub rest: Rest,
     pub total_millis: f64,
-    /// What one candidate of the first pass took, on average.
+    /// What it took to look at one candidate of the first pass alone, on average.
     pub single_candidate_millis: Mean,
 }
 
@@ -52,7 +52,10 @@ pub struct Rest {
 pub struct PassReport {
     pub candidates: usize,
     pub evaluated: usize,
+    /// Until every candidate had been looked at alone, the preparation of the cluster included.
     pub evaluate_millis: f64,
+    /// From then on: which of them go, alone or with others.
+    pub choose_millis: f64,
     pub commands: Vec<CommandReport>,
     pub stays: Vec<StayReport>,
 }
@@ -138,11 +141,12 @@ fn millis(time: Duration) -> f64 {
 }
 
 impl PassReport {
-    pub fn new(snapshot: &Snapshot, pass: &Pass, took: Duration) -> Self {
+    pub fn new(snapshot: &Snapshot, pass: &Pass, looked: Duration, took: Duration) -> Self {
         Self {
             candidates: pass.candidates,
             evaluated: pass.candidates,
-            evaluate_millis: millis(took),
+            evaluate_millis: millis(looked),
+            choose_millis: millis(took.saturating_sub(looked)),
             commands: pass.commands.iter().map(|command| report(snapshot, command)).collect(),
             stays: pass.stays.iter().map(|stay| staying(snapshot, stay)).collect(),
         }
