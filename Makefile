@@ -10,8 +10,9 @@ CONTROL_PLANE := tools/control-plane
 GO := $(shell command -v go)
 UPSTREAM_BENCH := $(CACHE)/karpenter-rust/upstream-bench
 NEXTEST := cargo nextest run --cargo-quiet
-# The AWS SDK takes minutes to build. What depends on it comes last, so that nothing else waits for it.
-REST := --workspace --exclude provider-aws-sdk
+# One set of features for everything that is checked, so that no crate is compiled twice. Whoever works on a crate builds
+# that crate, and waits for the AWS SDK only in the two that depend on it.
+WHOLE := --workspace --features cli/aws
 PROFILE ?= release
 SEEDS ?= 10000
 IMAGE ?= localhost/karpenter
@@ -19,7 +20,7 @@ BOOK := $(CACHE)/karpenter-rust/book
 OUT ?= $(CACHE)/karpenter-rust/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-aws check e2e conformance bench bench-instructions storm build build-aws image docs generate manifests audit tools control-plane mdbook helm boto3 moto cfn-lint upstream-bench
+.PHONY: help run test check e2e conformance bench bench-instructions storm build build-aws image docs generate manifests audit tools control-plane mdbook helm boto3 moto cfn-lint upstream-bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -32,19 +33,13 @@ run: ## Play the inflate story in the playground: embedded API server, simulated
 # What has to pass is the same every time; `make storm` looks for what nobody has seen yet.
 test: export PROPTEST_RNG_SEED ?= 114
 test: tools control-plane helm boto3 moto cfn-lint check docs ## All checks and all tests, the real control plane included
-	cargo test --quiet $(REST) --doc
-	$(NEXTEST) $(REST)
-	$(MAKE) test-aws
+	cargo test --quiet $(WHOLE) --doc
+	$(NEXTEST) $(WHOLE)
 
-test-aws: tools control-plane moto ## What needs the AWS SDK: lints, then its calls, and whole clusters on aws-fake
-	cargo clippy --quiet --package provider-aws-sdk --package cli --features cli/aws --all-targets -- --deny warnings
-	cargo test --quiet --package provider-aws-sdk --doc
-	$(NEXTEST) --package provider-aws-sdk --package cli --features cli/aws \
-		--filterset 'package(provider-aws-sdk) | (binary(e2e) & test(aws::)) | (binary(playground) & test(aws))'
-
-check: ## Format, lints, generated files, documentation links
+check: ## Format, lints, generated files, documentation links, and that the program builds without the AWS SDK
 	cargo fmt --all --check
-	cargo clippy --quiet $(REST) --all-targets -- --deny warnings
+	cargo clippy --quiet $(WHOLE) --all-targets -- --deny warnings
+	cargo clippy --quiet --package cli --bins -- --deny warnings
 	cargo xtask generate --check
 	cargo xtask tidy
 
