@@ -1,4 +1,5 @@
-//! A client that keeps to a request rate, so that a burst of work does not become a burst of requests.
+//! A client that keeps to a request rate, and to a number of requests under way, so that a burst of work becomes neither a
+//! burst of requests nor one of connections.
 
 use std::{
     pin::Pin,
@@ -9,10 +10,17 @@ use std::{
 
 use kube::{Client, Config, client::ClientBuilder};
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep_until},
+};
 use tower::{Layer, Service};
 
 use crate::{requests::Requests, settings::Settings};
+
+/// How many requests wait for their answer at a time. Each of them has a connection to itself; with so many of them the
+/// server answers far more in a second than the rate allows, unless it is in trouble.
+const AT_ONCE: usize = 64;
 
 /// A client under the settings' rate, with our name as its user agent.
 pub fn client(
@@ -31,11 +39,12 @@ pub fn client(
     Ok(builder.with_layer(&rate).build())
 }
 
-/// So many requests per second on average, so many at once. The waits are handed out in the order of arrival.
+/// So many requests per second on average, so many without a wait. The waits are handed out in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct Rate {
     every: Duration,
     burst: u32,
+    under_way: Arc<Semaphore>,
     /// When the bucket would be full again.
     full_at: Arc<Mutex<Option<Instant>>>,
 }
@@ -45,6 +54,7 @@ impl Rate {
         Self {
             every: Duration::from_secs(1) / per_second.max(1),
             burst: burst.max(1),
+            under_way: Arc::new(Semaphore::new(AT_ONCE)),
             full_at: Arc::default(),
         }
     }
@@ -93,10 +103,13 @@ where
 
     fn call(&mut self, request: R) -> Self::Future {
         let go = self.rate.next(Instant::now());
+        let under_way = self.rate.under_way.clone();
         // An HTTP request begins when its future is first polled.
         let answer = self.inner.call(request);
         Box::pin(async move {
             sleep_until(go).await;
+            // Given back with the head of the answer, so that a watch does not hold it for as long as it lasts.
+            let _permit = under_way.acquire_owned().await;
             answer.await
         })
     }
@@ -104,6 +117,13 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        convert::Infallible,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use tokio::task::JoinSet;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -114,5 +134,29 @@ mod tests {
         assert_eq!(waits, [0, 0, 0, 100, 200, 300]);
         let later = now + Duration::from_secs(10);
         assert_eq!(rate.next(later), later, "an idle while fills the bucket again");
+    }
+    /// Sixty-four answers that do not come hold back all others; the first that comes lets one of them go.
+    #[tokio::test(start_paused = true)]
+    async fn so_many_requests_are_under_way_at_a_time() {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let counter = begun.clone();
+        let server = tower::service_fn(move |(): ()| {
+            let counter = counter.clone();
+            async move {
+                counter.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                Ok::<_, Infallible>(())
+            }
+        });
+        let mut client = Rate::new(10_000, 1_000).layer(server);
+        let mut answers = JoinSet::new();
+        for _ in 0..AT_ONCE + 10 {
+            answers.spawn(client.call(()));
+        }
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        assert_eq!(begun.load(Ordering::Relaxed), AT_ONCE);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(begun.load(Ordering::Relaxed), AT_ONCE + 10);
+        answers.join_all().await;
     }
 }
