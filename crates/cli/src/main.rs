@@ -25,6 +25,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// Solving takes and gives back memory in small pieces. This allocator does it in half the time of the system's, and hands
+/// back what a busy minute has left over.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The commit that this binary was built from.
 pub const COMMIT: &str = env!("KARPENTER_COMMIT");
 
