@@ -15,6 +15,27 @@ pub use model::vocabulary::{
 /// On a node with the value `true`: its taints are not taken from the claim at registration.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 
+/// The name of the Provisioner, on nodes, machines and claims that come from one.
+pub const PROVISIONER_NAME: &str = "karpenter.sh/provisioner-name";
+
+/// Names on objects that were converted from those of an earlier generation.
+pub mod compatibility {
+    /// Label of an object that follows its source. Without it the object is its owner's alone.
+    pub const MANAGED: &str = "compatibility.karpenter.sh/managed";
+    /// The value of [`MANAGED`].
+    pub const LEGACY: &str = "legacy";
+    /// Annotation: kind and name of the object that this one was converted from.
+    pub const SOURCE: &str = "compatibility.karpenter.sh/source";
+    /// Annotation: hash of the source's spec at the last conversion.
+    pub const SOURCE_HASH: &str = "compatibility.karpenter.sh/source-hash";
+    /// Annotation of a claim: the instance that it takes over instead of launching one.
+    pub const ADOPTS: &str = "compatibility.karpenter.sh/adopts";
+    /// Annotation of a node that was made before its kubelet reported.
+    pub const PRE_REGISTERED: &str = "compatibility.karpenter.sh/pre-registered";
+    /// Annotation of a class: the launch template that is used instead of a generated one.
+    pub const LAUNCH_TEMPLATE: &str = "compatibility.karpenter.k8s.aws/launch-template";
+}
+
 /// The values of [`CAPACITY_TYPE`].
 pub mod capacity_type {
     pub const ON_DEMAND: &str = "on-demand";
@@ -28,6 +49,10 @@ pub mod capacity_type {
 pub mod annotations {
     /// On a pod: `true` or a duration. On a node or claim: `true`.
     pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+    /// On a pod, of the time of Provisioners: what do-not-disrupt is now.
+    pub const DO_NOT_EVICT: &str = "karpenter.sh/do-not-evict";
+    /// On a node, of the time of Provisioners: it is not consolidated.
+    pub const DO_NOT_CONSOLIDATE: &str = "karpenter.sh/do-not-consolidate";
     pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
     pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
     /// RFC 3339 time at which the termination of a claim is forced.
@@ -57,7 +82,7 @@ pub mod finalizers {
 
 /// Taint keys.
 pub mod taints {
-    pub use model::taint::{DISRUPTED, UNREGISTERED};
+    pub use model::taint::{DISRUPTED, NOT_READY, UNREGISTERED};
     use model::{Effect, Taint};
 
     /// Whether a taint belongs to the first minutes of any node and goes away by itself.

@@ -16,6 +16,7 @@
 
 mod absent_spec;
 mod field_error;
+mod stored;
 mod text_enum;
 
 pub mod aws;
@@ -28,8 +29,10 @@ pub mod kwok;
 pub mod labels;
 pub mod v1;
 pub mod v1alpha1;
+pub mod v1alpha5;
 pub mod v1beta1;
 pub mod validate;
 pub mod vocabulary;
 
 pub use field_error::{FieldError, joined};
+pub use stored::Stored;

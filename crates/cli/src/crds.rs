@@ -11,6 +11,9 @@ pub struct Arguments {
     /// Whose node class comes along: the charts install aws, the simulated provider needs kwok.
     #[arg(long, value_enum, default_value_t = Provider::Aws)]
     provider: Provider,
+    /// The kinds before v1 as well: Provisioner, AWSNodeTemplate and Machine.
+    #[arg(long)]
+    legacy: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -31,7 +34,8 @@ impl From<Provider> for Variant {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    for crd in api::crds::all(arguments.provider.into()) {
+    let legacy = arguments.legacy.then(api::crds::legacy).unwrap_or_default();
+    for crd in api::crds::all(arguments.provider.into()).into_iter().chain(legacy) {
         let text = serde_saphyr::to_string(&crd)
             .context("a CRD cannot be written as YAML")
             .map_err(Failure::No)?;

@@ -141,7 +141,7 @@ pub enum Change {
     #[error("launch template {name} is taken apart; later versions of it have no effect")]
     LaunchTemplateResolved { name: String },
     #[error(
-        "launch template {name} is named by an annotation that no controller reads yet, so nodes start without its user data; with --launch-template resolve its content moves into the class"
+        "launch template {name} is named by an annotation that only this project's controller reads; labels and taints do not reach its user data; with --launch-template resolve its content moves into the class"
     )]
     LaunchTemplateKept { name: String },
 }

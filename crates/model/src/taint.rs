@@ -59,6 +59,8 @@ pub struct Taint {
 
 /// The taint a node has to join with; it goes when the node is registered.
 pub const UNREGISTERED: &str = "karpenter.sh/unregistered";
+/// The taint of a node that was made before its kubelet reported, and that pods are bound to meanwhile.
+pub const NOT_READY: &str = "karpenter.sh/not-ready";
 /// The taint of a node that is about to go.
 pub const DISRUPTED: &str = "karpenter.sh/disrupted";
 /// Keys under this prefix are put on young nodes by readiness gates, with any effect.
@@ -95,7 +97,7 @@ impl Taint {
             (self.key.as_str(), self.effect),
             ("node.kubernetes.io/not-ready", Effect::NoSchedule | Effect::NoExecute)
                 | (
-                    "node.kubernetes.io/unreachable" | "node.cloudprovider.kubernetes.io/uninitialized",
+                    "node.kubernetes.io/unreachable" | "node.cloudprovider.kubernetes.io/uninitialized" | NOT_READY,
                     Effect::NoSchedule
                 )
                 | (UNREGISTERED, Effect::NoExecute)

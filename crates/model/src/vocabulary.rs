@@ -46,6 +46,8 @@ pub struct Vocabulary {
     pub restricted_domains: BTreeSet<String>,
     /// Single labels that may never be used.
     pub restricted: BTreeSet<LabelKey>,
+    /// Labels of restricted domains that pods may ask for all the same. Only pools that have one satisfy them.
+    pub permitted: BTreeSet<LabelKey>,
     /// Keys whose possible values are known, for early mistakes in a pool.
     pub known_values: BTreeMap<LabelKey, BTreeSet<LabelValue>>,
     /// Resources that an overlay may not redefine.
@@ -75,6 +77,7 @@ impl Vocabulary {
             well_known: keys.into_iter().map(LabelKey::from).collect(),
             restricted_domains: BTreeSet::from(["karpenter.sh".to_owned()]),
             restricted: BTreeSet::from([LabelKey::from(HOSTNAME)]),
+            permitted: BTreeSet::new(),
             known_values: BTreeMap::from([(
                 LabelKey::from(CAPACITY_TYPE),
                 ["on-demand", "spot", "reserved"]
@@ -98,7 +101,7 @@ impl Vocabulary {
 
     /// Whether users may not put this label on nodes or pools.
     pub fn is_restricted(&self, key: &str) -> bool {
-        if self.is_well_known(key) {
+        if self.is_well_known(key) || self.permitted.contains(key) {
             return false;
         }
         if self.restricted.contains(key) {

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use api::{
+    Stored,
+    aws::AwsNodeTemplate,
     v1::{NodeClaim, NodePool},
     v1alpha1::NodeOverlay,
+    v1alpha5::{Machine, Provisioner},
     v1beta1::CapacityBuffer,
 };
 use k8s_openapi::api::{
-    core::v1::{Node, PodTemplate},
+    core::v1::{ConfigMap, Node, PodTemplate},
     storage::v1::VolumeAttachment,
 };
 use model::{NodeKey, Pod, PoolName, dra::ResourceSlice, snapshot::DisruptionBudget};
@@ -55,6 +58,11 @@ pub enum Event {
     Buffer(Change<CapacityBuffer>),
     PodTemplate(Change<PodTemplate>),
     Overlay(Change<NodeOverlay>),
+    Provisioner(Change<Stored<Provisioner>>),
+    NodeTemplate(Change<Stored<AwsNodeTemplate>>),
+    Machine(Change<Stored<Machine>>),
+    /// The settings of the time of Provisioners.
+    GlobalSettings(Change<ConfigMap>),
     /// What a buffer keeps room for was put into the snapshot, was renewed, or is gone.
     Room(ObjectKey),
     /// What a pool may launch has become known or has changed.

@@ -54,6 +54,8 @@ pub struct Feed<K: Indexed> {
     pace: FeedPace,
     /// The cluster may not know the kind: then there are no objects of it.
     optional: bool,
+    /// The one object that is wanted, where others of its kind are none of our business.
+    only: Option<String>,
 }
 
 enum WatchEnd {
@@ -83,6 +85,7 @@ impl<K: Indexed> Feed<K> {
             index,
             pace,
             optional: false,
+            only: None,
         }
     }
 
@@ -92,6 +95,12 @@ impl<K: Indexed> Feed<K> {
             optional: true,
             ..Self::new(api, kind, index, pace)
         }
+    }
+
+    /// Of all objects of the kind only the one of this name. So the right to read that one is enough.
+    pub fn only(mut self, name: &str) -> Self {
+        self.only = Some(format!("metadata.name={name}"));
+        self
     }
 
     /// Runs until it is dropped.
@@ -138,6 +147,7 @@ impl<K: Indexed> Feed<K> {
 
     async fn list(&self) -> Result<u64, kube::Error> {
         let mut params = ListParams::default().limit(self.pace.page_size);
+        params.field_selector = self.only.clone();
         let mut listed = BTreeSet::new();
         loop {
             let page = match timeout(LIST_TIMEOUT, self.api.list(&params)).await {
@@ -167,7 +177,8 @@ impl<K: Indexed> Feed<K> {
     }
 
     async fn watch(&self, from: u64) -> WatchEnd {
-        let params = WatchParams::default().timeout(self.pace.watch_secs);
+        let mut params = WatchParams::default().timeout(self.pace.watch_secs);
+        params.field_selector = self.only.clone();
         // A connection can die without a word; the server ends a healthy watch well before this.
         let silence = Duration::from_secs(u64::from(self.pace.watch_secs) + 30);
         let mut at = from;

@@ -7,15 +7,17 @@ use std::{
 };
 
 use api::{
-    FieldError,
+    FieldError, Stored,
+    aws::AwsNodeTemplate,
     convert::Parsed,
     v1::{NodeClaim, NodePool},
     v1alpha1::NodeOverlay,
+    v1alpha5::{Machine, Provisioner},
     v1beta1::CapacityBuffer,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::{
-    core::v1::{Node, Pod, PodTemplate},
+    core::v1::{ConfigMap, Node, Pod, PodTemplate},
     policy::v1::PodDisruptionBudget,
     resource::v1::ResourceSlice,
     storage::v1::VolumeAttachment,
@@ -63,6 +65,8 @@ pub struct Core {
     pub(crate) shapes: Shapes,
     pub(crate) notes: Notes,
     pub(crate) served: Served,
+    /// Whether annotations of the time of Provisioners count.
+    pub(crate) old_words: bool,
     ledgers: BTreeMap<(Kind, String), Ledger>,
     subscribers: Vec<mpsc::UnboundedSender<Event>>,
 }
@@ -104,6 +108,10 @@ impl Core {
         tell::<NodeOverlay>(self, to);
         tell::<PodTemplate>(self, to);
         tell::<CapacityBuffer>(self, to);
+        tell::<ConfigMap>(self, to);
+        tell::<Stored<AwsNodeTemplate>>(self, to);
+        tell::<Stored<Provisioner>>(self, to);
+        tell::<Stored<Machine>>(self, to);
         if self.view.synced {
             let _ = to.send(Event::Synced);
         }
@@ -204,6 +212,7 @@ impl Index {
                 shapes: Shapes::default(),
                 notes: Notes::default(),
                 served,
+                old_words: false,
                 ledgers: BTreeMap::new(),
                 subscribers: Vec::new(),
             }),
@@ -282,11 +291,15 @@ impl Index {
     /// The answer to one of our writes. A write that took the last finalizer off a deleted object was its end, and no
     /// later state will be told; pods have a grace period and end otherwise.
     pub fn absorb<K: Indexed<DynamicType: Default>>(&self, object: K) {
+        self.absorb_with(object, &K::DynamicType::default());
+    }
+
+    pub fn absorb_with<K: Indexed>(&self, object: K, kind: &K::DynamicType) {
         let deleted = object.meta().deletion_timestamp.is_some() && object.finalizers().is_empty();
         if deleted && K::KIND != Kind::Pod {
-            self.delete(&object);
+            self.delete_with(&object, kind);
         } else {
-            self.apply(object);
+            self.apply_with(object, kind);
         }
     }
 

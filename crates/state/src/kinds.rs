@@ -23,7 +23,7 @@ use model::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::{Change, Event, NodeClass, ObjectKey, Table, daemons, index::Core, machines};
+use crate::{Change, Event, NodeClass, ObjectKey, Table, daemons, index::Core, legacy, machines};
 
 /// The closed list of what is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +47,10 @@ pub enum Kind {
     CapacityBuffer,
     PodTemplate,
     NodeOverlay,
+    Provisioner,
+    NodeTemplate,
+    Machine,
+    GlobalSettings,
     Service,
     ReplicaSet,
     StatefulSet,
@@ -167,6 +171,9 @@ impl Indexed for Pod {
 
     fn keep(self, core: &mut Core) -> Option<Parsed<model::Pod>> {
         let mut pod = convert::pod(&self);
+        if core.old_words {
+            legacy::heed(&self, &mut pod.value);
+        }
         core.shapes.share(&self, &mut pod.value);
         core.daemon_pods.note(&self, &pod.value);
         let notes = core.notes.take(&self);

@@ -17,7 +17,7 @@
 //! - [`Feed`]: lists and watches one kind into an index, for as long as it is polled.
 //! - [`table`] and [`ledger`]: which version of an object counts.
 //! - [`machines`]: how claims and nodes become machines.
-//! - [`kinds`], [`storage`], [`devices`], [`workloads`] and [`optional`]: what is kept of each kind, and what follows from a
+//! - [`kinds`], [`storage`], [`devices`], [`workloads`], [`optional`] and [`legacy`]: what is kept of each kind, and what follows from a
 //!   change of it.
 
 mod daemons;
@@ -27,6 +27,7 @@ mod feed;
 mod index;
 mod kinds;
 mod ledger;
+mod legacy;
 mod machines;
 mod marks;
 mod node_class;

@@ -1,14 +1,16 @@
 //! What is known of the cluster at one moment.
 
 use api::{
-    FieldError,
+    FieldError, Stored,
+    aws::AwsNodeTemplate,
     v1::{NodeClaim, NodeClassReference, NodePool},
     v1alpha1::NodeOverlay,
+    v1alpha5::{Machine, Provisioner},
     v1beta1::CapacityBuffer,
 };
 use imbl::{OrdMap, OrdSet};
 use k8s_openapi::api::{
-    core::v1::{Node, PodTemplate},
+    core::v1::{ConfigMap, Node, PodTemplate},
     storage::v1::VolumeAttachment,
 };
 use model::{ClaimName, NodeName, PodKey, ProviderId, Snapshot};
@@ -31,6 +33,11 @@ pub struct View {
     pub overlays: Table<NodeOverlay>,
     pub buffers: Table<CapacityBuffer>,
     pub pod_templates: Table<PodTemplate>,
+    pub provisioners: Table<Stored<Provisioner>>,
+    pub node_templates: Table<Stored<AwsNodeTemplate>>,
+    pub machines: Table<Stored<Machine>>,
+    /// The settings of the time of Provisioners: one ConfigMap at most.
+    pub settings: Table<ConfigMap>,
     /// What no decision looks at, by the pods that the server knows.
     pub pod_notes: OrdMap<PodKey, Arc<PodNotes>>,
     /// The pods in the snapshot that exist for the sake of a buffer only.

@@ -14,6 +14,9 @@ use serde_json::Value;
 
 const CHART: &str = "charts/karpenter-crd";
 
+/// The kinds before v1, which the chart `karpenter` installs where it is asked to.
+const LEGACY: &str = "charts/karpenter/legacy";
+
 const HEADER: &str = "# Generated from crates/api by `cargo xtask generate`.\n";
 
 const VALUES: &str = "\
@@ -37,10 +40,10 @@ const HELPERS: &str = r#"{{/* One definition from files/, with the user's annota
 "#;
 
 pub fn owned_directories() -> Vec<PathBuf> {
-    ["files", "kwok", "templates"]
+    let of_chart = ["files", "kwok", "templates"]
         .iter()
-        .map(|directory| Path::new(CHART).join(directory))
-        .collect()
+        .map(|directory| Path::new(CHART).join(directory));
+    of_chart.chain([Path::new(LEGACY).to_owned()]).collect()
 }
 
 pub fn files() -> Result<BTreeMap<PathBuf, String>> {
@@ -63,7 +66,10 @@ pub fn files() -> Result<BTreeMap<PathBuf, String>> {
     for crd in crds::all(Variant::Kwok) {
         add(&format!("kwok/{}", file_name(&crd)), manifest(&crd)?);
     }
-    // The other chart is written by hand; only its version follows from the code.
+    for crd in crds::legacy() {
+        files.insert(Path::new(LEGACY).join(file_name(&crd)), manifest(&crd)?);
+    }
+    // The other chart is written by hand; only its version and the kinds before v1 follow from the code.
     files.insert(
         Path::new("charts/karpenter/Chart.yaml").to_owned(),
         chart("karpenter", "Karpenter, a node autoscaler for Kubernetes."),

@@ -2,6 +2,7 @@
 
 mod ec2_node_class;
 mod kubelet;
+mod node_template;
 mod selectors;
 mod status;
 mod storage;
@@ -11,6 +12,7 @@ pub use ec2_node_class::{
     MetadataOptions, NetworkInterface, Switch, TokenPolicy,
 };
 pub use kubelet::KubeletConfiguration;
+pub use node_template::{AwsNodeTemplate, NodeTemplateSpec, NodeTemplateStatus, OldImage};
 pub use selectors::{
     AmiSelectorTerm, CapacityReservationSelectorTerm, InstanceMatchCriteria, PlacementGroupSelector,
     SecurityGroupSelectorTerm, SubnetSelectorTerm, Tags,

@@ -1,6 +1,7 @@
 //! Node pools.
 
 use jiff::SignedDuration;
+use kube::ResourceExt;
 use model::budget::{Budget, Window};
 use model::pool::{ConsolidationPolicy, Disruption, Template};
 use model::{Pool, Requirements};
@@ -11,8 +12,8 @@ use super::{Parsed, fields};
 use crate::conditions::{self, HasConditions};
 use crate::duration::DurationOrNever;
 use crate::field_error::{FieldError, joined};
-use crate::hash;
 use crate::v1::{self, NodeClaimTemplate, NodePool};
+use crate::{hash, labels};
 
 /// What the schema puts in when a pool says nothing about budgets.
 const DEFAULT_BUDGET: &str = "10%";
@@ -22,7 +23,8 @@ pub fn pool(written: &NodePool) -> Parsed<Pool> {
     let mut errors = Vec::new();
     let meta = &written.metadata;
     let spec = &written.spec;
-    let template = template(&spec.template, &mut errors);
+    let mut template = template(&spec.template, &mut errors);
+    label_as_converted(written, &mut template);
     let limits = fields::resources("spec.limits", spec.limits.as_ref(), &mut errors);
     // Hashing trips over the same durations as the template does; they are reported once.
     let hash = hash::node_pool(written).unwrap_or_default();
@@ -41,6 +43,16 @@ pub fn pool(written: &NodePool) -> Parsed<Pool> {
         deleting: fields::time(meta.deletion_timestamp.as_ref()),
     };
     Parsed { value, errors }
+}
+
+/// Nodes of a pool that follows a Provisioner carry its name as they always did, which no template may ask for.
+fn label_as_converted(pool: &NodePool, template: &mut Template) {
+    let managed = pool.labels().get(labels::compatibility::MANAGED);
+    if managed.is_some_and(|value| value == labels::compatibility::LEGACY) {
+        let label = model::Labels::from_iter([(labels::PROVISIONER_NAME.into(), pool.name_any().as_str().into())]);
+        template.requirements.merge(&Requirements::from_labels(&label));
+        template.labels.extend(label);
+    }
 }
 
 fn template(written: &NodeClaimTemplate, errors: &mut Vec<FieldError>) -> Template {

@@ -16,6 +16,7 @@ mod ec2_kubelet;
 mod ec2_node_class;
 mod ec2_selectors;
 mod kwok_node_class;
+mod legacy;
 mod node_claim;
 mod node_overlay;
 mod node_pool;
@@ -34,6 +35,11 @@ pub enum Variant {
     /// `karpenter.kwok.sh` is reserved; KWOKNodeClass is included. This is what the playground
     /// installs.
     Kwok,
+}
+
+/// The kinds before v1, for clusters that still have objects of them. No variant includes them.
+pub fn legacy() -> Vec<CustomResourceDefinition> {
+    vec![legacy::provisioner(), legacy::node_template(), legacy::machine()]
 }
 
 /// Every manifest of a variant, with the NodePool first.

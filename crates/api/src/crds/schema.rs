@@ -152,6 +152,12 @@ impl Schema {
         self
     }
 
+    /// Removes keywords from every schema of the manifest.
+    pub fn without_anywhere(mut self, keywords: &[&str]) -> Self {
+        strip(&mut self.root, keywords);
+        self
+    }
+
     /// The columns that `kubectl get` shows, in order.
     pub fn columns(mut self, columns: impl IntoIterator<Item = Column>) -> Self {
         self.crd.spec.versions[0].additional_printer_columns = Some(columns.into_iter().collect());
@@ -184,6 +190,19 @@ fn resolve<'a>(root: &'a mut Value, path: &str) -> &'a mut Map<String, Value> {
         }
     }
     node.as_object_mut().unwrap_or_else(|| panic!("no schema at {path:?}"))
+}
+
+fn strip(schema: &mut Value, keywords: &[&str]) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    schema.retain(|keyword, _| !keywords.contains(&keyword.as_str()));
+    for keyword in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(keyword) {
+            strip(inner, keywords);
+        }
+    }
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.values_mut().for_each(|property| strip(property, keywords));
+    }
 }
 
 /// Removes what the derivation adds and upstream's schemas do not have.

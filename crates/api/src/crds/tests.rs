@@ -3,9 +3,9 @@ use serde_json::Value;
 use super::*;
 
 /// Every schema in a manifest, with its path.
-fn schemas(variant: Variant) -> Vec<(String, Value)> {
+fn schemas(crds: Vec<CustomResourceDefinition>) -> Vec<(String, Value)> {
     let mut found = Vec::new();
-    for crd in all(variant) {
+    for crd in crds {
         let kind = crd.spec.names.kind.clone();
         let schema = crd.spec.versions[0].schema.as_ref().expect("a schema");
         let root = serde_json::to_value(&schema.open_api_v3_schema).expect("plain data");
@@ -29,8 +29,9 @@ fn collect(path: String, schema: Value, found: &mut Vec<(String, Value)>) {
 /// AP1.3: what derivation would add and the API server would take differently.
 #[test]
 fn nothing_is_nullable_and_no_number_is_unsigned() {
-    for variant in [Variant::Core, Variant::Aws, Variant::Kwok] {
-        for (path, schema) in schemas(variant) {
+    let variants = [Variant::Core, Variant::Aws, Variant::Kwok].map(all);
+    for crds in variants.into_iter().chain([legacy()]) {
+        for (path, schema) in schemas(crds) {
             assert_eq!(schema["nullable"], Value::Null, "{path}");
             let format = schema["format"].as_str().unwrap_or_default();
             assert!(
@@ -46,7 +47,8 @@ fn nothing_is_nullable_and_no_number_is_unsigned() {
 /// A field without a type would be an open door: only the quantities, which are one of two types, have none.
 #[test]
 fn every_schema_has_a_type_and_every_field_a_description() {
-    for (path, schema) in schemas(Variant::Aws).into_iter().chain(schemas(Variant::Kwok)) {
+    let crds = [all(Variant::Aws), all(Variant::Kwok), legacy()].concat();
+    for (path, schema) in schemas(crds) {
         let is_quantity = schema["x-kubernetes-int-or-string"] == true;
         assert!(schema["type"].is_string() || is_quantity, "{path}");
         let is_field = path.contains('.') && !path.ends_with(['}', ']']);
@@ -77,6 +79,7 @@ fn the_kinds_have_their_names_scopes_and_subresources() {
     };
     let mut kinds: Vec<String> = all(Variant::Aws).iter().map(describe).collect();
     kinds.extend(all(Variant::Kwok).iter().skip(4).map(describe));
+    kinds.extend(legacy().iter().map(describe));
     assert_eq!(
         kinds,
         [
@@ -86,6 +89,9 @@ fn the_kinds_have_their_names_scopes_and_subresources() {
             r#"CapacityBuffer capacitybuffers.autoscaling.x-k8s.io v1beta1 ["cb"] ["autoscaling"] Namespaced scale=false"#,
             r#"EC2NodeClass ec2nodeclasses.karpenter.k8s.aws v1 ["ec2nc", "ec2ncs"] ["karpenter"] Cluster scale=false"#,
             r#"KWOKNodeClass kwoknodeclasses.karpenter.kwok.sh v1alpha1 ["kwoknc", "kwokncs"] ["karpenter"] Cluster scale=false"#,
+            r#"Provisioner provisioners.karpenter.sh v1alpha5 [] ["karpenter"] Cluster scale=false"#,
+            r#"AWSNodeTemplate awsnodetemplates.karpenter.k8s.aws v1alpha1 [] ["karpenter"] Cluster scale=false"#,
+            r#"Machine machines.karpenter.sh v1alpha5 [] ["karpenter"] Cluster scale=false"#,
         ]
     );
 }

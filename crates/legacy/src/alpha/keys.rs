@@ -2,9 +2,9 @@
 
 use api::labels::{self, AWS_DOMAIN, CAPACITY_TYPE, HOSTNAME};
 
-pub const PROVISIONER_NAME: &str = "karpenter.sh/provisioner-name";
-pub const DO_NOT_CONSOLIDATE: &str = "karpenter.sh/do-not-consolidate";
-pub const DO_NOT_EVICT: &str = "karpenter.sh/do-not-evict";
+pub use api::labels::PROVISIONER_NAME;
+pub use api::labels::annotations::{DO_NOT_CONSOLIDATE, DO_NOT_EVICT};
+
 /// The prefix of cloud options that early Provisioners took as labels.
 pub const EARLY_PREFIX: &str = "node.k8s.aws/";
 pub const EARLY_CAPACITY_TYPE: &str = "node.k8s.aws/capacity-type";

@@ -12,8 +12,7 @@ use serde::Deserialize;
 use crate::notes::{Change, Notes, Reason};
 use crate::options::LaunchTemplates;
 
-/// On a class: the launcher uses this template instead of making one.
-pub const ANNOTATION: &str = "compatibility.karpenter.k8s.aws/launch-template";
+pub use api::labels::compatibility::LAUNCH_TEMPLATE as ANNOTATION;
 
 /// The field that tells an answer of `aws ec2 describe-launch-template-versions`.
 pub const DESCRIPTION_FIELD: &str = "LaunchTemplateVersions";

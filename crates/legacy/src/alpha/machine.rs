@@ -2,7 +2,7 @@
 
 use api::duration::DurationOrNever;
 use api::labels::NODE_POOL;
-use api::v1::NodeClaimSpec;
+use api::v1::{NodeClaimSpec, Requirement};
 use serde_json::{Value, json};
 
 use super::keys::PROVISIONER_NAME;
@@ -45,7 +45,7 @@ pub fn node_claim(machine: &Value, pool: Option<&PoolFacts>, notes: &mut Notes) 
     let claim = NodeClaimSpec {
         taints: spec.taints,
         startup_taints: spec.startup_taints,
-        requirements: renamed(&spec.requirements, notes),
+        requirements: requirements(&spec.requirements, notes),
         resources: spec.resources.filter(|resources| resources.requests.is_some()),
         node_class_ref: class_reference(&class),
         termination_grace_period: None,
@@ -63,6 +63,17 @@ pub fn node_claim(machine: &Value, pool: Option<&PoolFacts>, notes: &mut Notes) 
         object["status"] = status;
     }
     Some(object)
+}
+
+/// A machine asked for the name of its Provisioner, which is the name of its pool now.
+fn requirements(written: &[Requirement], notes: &mut Notes) -> Vec<Requirement> {
+    let mut requirements = renamed(written, notes);
+    for requirement in &mut requirements {
+        if requirement.key == PROVISIONER_NAME {
+            requirement.key = NODE_POOL.to_owned();
+        }
+    }
+    requirements
 }
 
 /// The status with today's names of conditions.

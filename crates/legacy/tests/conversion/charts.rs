@@ -246,3 +246,99 @@ fn what_the_schema_of_0_4_3_accepts_is_accepted() {
     });
     accepted.unwrap_or_else(|failure| panic!("{failure}"));
 }
+
+/// The definitions of a release that our program can take the place of, by the kind that they define.
+fn definitions(path: &Path) -> Vec<Value> {
+    let Ok(entries) = fs::read_dir(path.join("crds")) else {
+        return Vec::new();
+    };
+    let files = entries.map(|entry| fs::read_to_string(entry.expect("an entry").path()).expect("a definition"));
+    let documents: Vec<Value> = files.flat_map(|text| inputs(&text)).map(|input| input.object).collect();
+    documents
+        .into_iter()
+        .filter(|document| document["kind"] == "CustomResourceDefinition")
+        .collect()
+}
+
+/// Every schema within a schema, by its path.
+fn schemas<'a>(path: &str, schema: &'a Value, found: &mut BTreeMap<String, &'a Value>) {
+    found.insert(path.to_owned(), schema);
+    for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+        schemas(&format!("{path}.{name}"), inner, found);
+    }
+    for (keyword, step) in [("items", "[]"), ("additionalProperties", "{}")] {
+        if schema[keyword].is_object() {
+            schemas(&format!("{path}{step}"), &schema[keyword], found);
+        }
+    }
+}
+
+/// What keeps an object out.
+const BOUNDS: &[&str] = &[
+    "type",
+    "format",
+    "pattern",
+    "enum",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "maxProperties",
+    "x-kubernetes-validations",
+];
+
+/// Our definition of a kind has every field that the old one had, of the same type, and no bound that the old one had not.
+#[test]
+fn what_the_definitions_of_the_charts_admit_ours_admit() {
+    let ours: Vec<Value> = api::crds::legacy().iter().map(|crd| json!(crd)).collect();
+    let mut compared = 0;
+    for (release, path) in charts().releases {
+        for old in definitions(&path) {
+            let Some(new) = ours
+                .iter()
+                .find(|crd| crd["metadata"]["name"] == old["metadata"]["name"])
+            else {
+                continue;
+            };
+            let versions = old["spec"]["versions"].as_array().expect("versions");
+            let Some(version) = versions
+                .iter()
+                .find(|one| one["name"] == new["spec"]["versions"][0]["name"])
+            else {
+                continue;
+            };
+            let (mut was, mut is) = (BTreeMap::new(), BTreeMap::new());
+            schemas("", &version["schema"]["openAPIV3Schema"], &mut was);
+            schemas("", &new["spec"]["versions"][0]["schema"]["openAPIV3Schema"], &mut is);
+            for (field, old) in was {
+                // Copied from the inline provider, whose type they told; nobody could set them to anything else.
+                if [".spec.apiVersion", ".spec.kind"].contains(&field.as_str()) {
+                    continue;
+                }
+                let new = is
+                    .get(&field)
+                    .unwrap_or_else(|| panic!("{release}: {field} is missing"));
+                for bound in BOUNDS.iter().filter(|bound| !new[**bound].is_null()) {
+                    // Bounds are floating-point numbers in the Kubernetes types.
+                    let same = new[*bound] == old[*bound]
+                        || (new[*bound].is_f64() && new[*bound].as_f64() == old[*bound].as_f64());
+                    assert!(
+                        same,
+                        "{release}: {field} has {bound} {}, and had {}",
+                        new[*bound], old[*bound]
+                    );
+                }
+                let required = |schema: &Value| schema["required"].as_array().cloned().unwrap_or_default();
+                let had = required(old);
+                assert!(
+                    required(new).iter().all(|one| had.contains(one)),
+                    "{release}: {field} requires more"
+                );
+            }
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 53);
+}
