@@ -42,7 +42,7 @@ pub struct AwsCtx {
 /// Adds every controller to the fleet, and lets the provider see what the fleet's index knows.
 pub fn join(fleet: &mut Fleet, services: &Arc<Services>, window: &Window, versions: Arc<dyn refresh::ApiServer>) {
     let ctx = fleet.ctx().clone();
-    window.open(ctx.index.clone());
+    window.open(ctx.index.clone(), ctx.clock.now());
     let aws = AwsCtx {
         ctx,
         services: services.clone(),

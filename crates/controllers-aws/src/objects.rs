@@ -3,26 +3,32 @@
 use std::sync::Arc;
 
 use api::{aws::EC2NodeClass, v1::NodeClaim, v1alpha1::NodeOverlay};
+use jiff::Timestamp;
 use kube::ResourceExt;
-use model::{Labels, ProviderId};
+use model::{ClaimName, Labels, ProviderId};
 use parking_lot::RwLock;
-use provider_aws::{NODE_CLASS, Objects};
+use provider_aws::{Inherited, NODE_CLASS, Objects};
 use state::{Index, NodeClass, ObjectKey, View};
 use tracing::warn;
 
 /// Shut until the first fleet starts. A process that leads again later looks through a new index.
 #[derive(Default)]
 pub struct Window {
-    index: RwLock<Option<Arc<Index>>>,
+    open: RwLock<Option<Open>>,
+}
+
+struct Open {
+    index: Arc<Index>,
+    since: Timestamp,
 }
 
 impl Window {
-    pub(crate) fn open(&self, index: Arc<Index>) {
-        *self.index.write() = Some(index);
+    pub(crate) fn open(&self, index: Arc<Index>, since: Timestamp) {
+        *self.open.write() = Some(Open { index, since });
     }
 
     fn view(&self) -> Option<Arc<View>> {
-        self.index.read().as_ref().map(|index| index.view())
+        self.open.read().as_ref().map(|open| open.index.view())
     }
 }
 
@@ -40,6 +46,18 @@ impl Objects for Window {
                 .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
                 .collect(),
         )
+    }
+
+    fn is_claimed(&self, instance: &ProviderId) -> bool {
+        let view = self.view();
+        view.is_some_and(|view| !view.claims_of(instance.as_str()).is_empty())
+    }
+
+    fn inherited(&self, claim: &ClaimName) -> Option<Inherited> {
+        let view = self.view()?;
+        let at = self.open.read().as_ref()?.since;
+        let created = view.claims.named(claim.as_str())?.creation_timestamp()?.0;
+        (created <= at).then_some(Inherited { created, at })
     }
 
     fn overlays(&self) -> Vec<Arc<NodeOverlay>> {

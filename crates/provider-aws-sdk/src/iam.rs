@@ -1,4 +1,4 @@
-//! IAM: instance profiles.
+//! IAM: instance profiles, and the roles in them.
 
 use async_trait::async_trait;
 use aws_sdk_iam::{
@@ -56,6 +56,11 @@ impl Iam for SdkIam {
 
     async fn delete_profile(&self, name: &str) -> Result<(), AwsError> {
         let request = self.0.delete_instance_profile().instance_profile_name(name);
+        request.send().await.map(drop).map_err(refused)
+    }
+
+    async fn role(&self, name: &str) -> Result<(), AwsError> {
+        let request = self.0.get_role().role_name(name);
         request.send().await.map(drop).map_err(refused)
     }
 

@@ -319,7 +319,7 @@ impl RegionCatalog {
         let status = class
             .status
             .as_ref()
-            .map(|status| (&status.subnets, &status.capacity_reservations));
+            .map(|status| (&status.subnets, &status.capacity_reservations, &status.amis));
         let group = setting.placement_group;
         let key = format!("{} {:?} {status:?} {group:?} {memory:?}", types.version, class.spec);
         if let Some((known, shapes)) = self.shapes.lock().get(&uid)

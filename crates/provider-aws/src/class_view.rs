@@ -1,6 +1,9 @@
 //! An EC2NodeClass as the rest of the crate reads it.
 
-use api::aws::{Ami, AmiFamily, CapacityReservation, EC2NodeClass, InterfaceType, NetworkInterface};
+use api::{
+    aws::{Ami, AmiFamily, CapacityReservation, EC2NodeClass, InterfaceType, NetworkInterface},
+    labels,
+};
 use model::{Operator, Requirement, Requirements};
 
 /// A zone that the class has subnets in.
@@ -104,6 +107,22 @@ pub fn ami_requirements(ami: &Ami) -> Requirements {
     ami.requirements.iter().map(read).collect()
 }
 
+/// The images of the class with what they are made for, as a sentence about none of them fitting names them.
+pub fn images_named(class: &EC2NodeClass) -> String {
+    const SHOWN: usize = 5;
+    let named = |ami: &Ami| {
+        let arch = ami.requirements.iter().find(|entry| entry.key == labels::ARCH);
+        let values = arch.and_then(|entry| entry.values.as_deref()).unwrap_or_default();
+        format!("{} is for {}", ami.id, values.join(" and "))
+    };
+    let images = amis(class);
+    let mut named: Vec<String> = images.iter().take(SHOWN).map(named).collect();
+    if images.len() > SHOWN {
+        named.push(format!("{} more do not fit either", images.len() - SHOWN));
+    }
+    named.join(", ")
+}
+
 /// The image that a type gets: the first of the status whose requirements it meets.
 pub fn ami_for<'a>(class: &'a EC2NodeClass, requirements: &Requirements) -> Option<&'a Ami> {
     amis(class)
@@ -174,5 +193,9 @@ mod tests {
         assert_eq!(ami_for(&class, &arch("arm64")).unwrap().id, "ami-arm");
         assert_eq!(ami_for(&class, &arch("amd64")).unwrap().id, "ami-amd");
         assert!(ami_for(&class, &arch("riscv64")).is_none());
+        assert_eq!(
+            images_named(&class),
+            "ami-broken is for arm64, ami-arm is for arm64, ami-amd is for amd64"
+        );
     }
 }

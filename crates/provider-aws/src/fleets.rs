@@ -137,6 +137,7 @@ mod tests {
             context: None,
             groups: vec![FleetGroup {
                 template_name: template.to_owned(),
+                version: None,
                 overrides: zones.iter().map(entry).collect(),
             }],
             market: Market::OnDemand(Allocation::Price),

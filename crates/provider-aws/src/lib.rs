@@ -10,6 +10,7 @@
 //! - [`user_data`] is what an instance is told at its first boot.
 //! - [`launch`] turns a launch request into a fleet request and its answer into an instance.
 //! - [`templates`] keeps the launch templates of the cluster, [`fleets`] joins the requests of a wave.
+//! - [`inheritance`] gives claims the instances that an earlier process had launched for them.
 //! - [`instances`] looks instances up and ends them, many at once.
 //! - [`machine`] is an instance as Karpenter sees it, [`drift`] whether it still is what its class asks for.
 //! - [`validation`] tries a class on EC2 before it may be used, [`clean_up`] removes what a class leaves behind.
@@ -31,6 +32,7 @@ pub mod facts;
 pub mod family;
 pub mod fleets;
 pub mod housekeeping;
+pub mod inheritance;
 pub mod instance_type;
 pub mod instances;
 pub mod interruption;
@@ -58,7 +60,7 @@ use std::sync::Arc;
 use ::provider::NodeClassKind;
 use model::Vocabulary;
 
-pub use objects::Objects;
+pub use objects::{Inherited, Objects};
 pub use provider::AwsProvider;
 pub use services::{Foundation, Services};
 

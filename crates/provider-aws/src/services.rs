@@ -19,6 +19,7 @@ use crate::{
     },
     error::AwsError,
     fleets::Fleets,
+    inheritance::{Inheritance, Owners},
     instances::Instances,
     launch::template::ClusterFacts,
     metrics::AwsMetrics,
@@ -59,7 +60,10 @@ pub struct Services {
     pub catalog: RegionCatalog,
     pub templates: Templates,
     pub fleets: Fleets,
-    pub instances: Instances,
+    pub instances: Arc<Instances>,
+    /// Whom instances were given to, until their tags tell.
+    pub owners: Arc<Owners>,
+    pub inheritance: Inheritance,
     pub resolver: Resolver,
     pub zonal_shifts: Arc<ZonalShifts>,
     pub metrics: AwsMetrics,
@@ -87,6 +91,7 @@ impl Services {
         let (ec2, at) = (|| aws.ec2.clone(), || clock.clone());
         let zonal_shifts = Arc::new(ZonalShifts::new(aws.zonal_shift.clone(), shifted_cluster, at()));
         let zone_names = Arc::<RwLock<BTreeMap<String, String>>>::default();
+        let owners = Arc::<Owners>::default();
         let resolver = Resolver {
             images: Images::new(
                 ec2(),
@@ -109,7 +114,9 @@ impl Services {
                 .with_sources(offering_sources),
             templates: Templates::new(ec2(), at(), name),
             fleets: Fleets::new(ec2()),
-            instances: Instances::new(ec2(), name, shifted_names(&zonal_shifts, &zone_names)),
+            instances: Arc::new(Instances::new(ec2(), name, shifted_names(&zonal_shifts, &zone_names))),
+            inheritance: Inheritance::new(owners.clone()),
+            owners,
             resolver,
             zonal_shifts,
             metrics: AwsMetrics::default(),
@@ -134,7 +141,8 @@ impl Services {
         let instances = self
             .instances
             .run(|batcher, gathered| self.metrics.gathered(batcher, gathered));
-        futures::join!(fleets, instances);
+        let inheritance = self.inheritance.run(self.instances.clone());
+        futures::join!(fleets, instances, inheritance);
     }
 
     pub fn cluster(&self) -> ClusterFacts {

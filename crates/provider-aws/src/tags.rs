@@ -2,6 +2,8 @@
 
 use api::{FieldError, aws::EC2NodeClass, labels};
 
+use model::Labels;
+
 use crate::ports::Tags;
 
 pub const CLUSTER_NAME: &str = "eks:eks-cluster-name";
@@ -9,6 +11,8 @@ pub const NODE_POOL: &str = labels::NODE_POOL;
 pub const NODE_CLASS: &str = labels::aws::NODE_CLASS;
 pub const NODE_CLAIM: &str = "karpenter.sh/nodeclaim";
 pub const NAME: &str = "Name";
+/// Set by EC2 on what it launches from a template.
+pub const LAUNCH_TEMPLATE_ID: &str = "aws:ec2launchtemplate:id";
 
 fn ownership(cluster: &str) -> (String, String) {
     (format!("kubernetes.io/cluster/{cluster}"), "owned".to_owned())
@@ -36,6 +40,20 @@ pub fn launch(class: &EC2NodeClass, cluster: &str, pool: &str) -> Result<Tags, V
         (NODE_CLASS.to_owned(), class_name(class)),
     ]);
     Ok(tags)
+}
+
+/// The tag that policies of the time of Provisioners look at, for nodes that bear the name of one.
+pub fn of_provisioner(labels: &Labels) -> Option<(String, String)> {
+    let name = labels.get(labels::PROVISIONER_NAME)?;
+    Some((labels::PROVISIONER_NAME.to_owned(), name.to_string()))
+}
+
+/// The tags that an instance of the time of Provisioners lacks once it has been adopted. The published policy does not
+/// allow to add them later; without them it is known by its id alone.
+pub fn missing_after_adoption(present: &Tags, class: &str, pool: &str) -> Tags {
+    let wanted = [(NODE_POOL, pool), (NODE_CLASS, class)];
+    let missing = wanted.into_iter().filter(|(key, _)| !present.contains_key(*key));
+    missing.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
 /// The tags of an instance profile.
@@ -68,6 +86,17 @@ pub fn missing_after_registration(present: &Tags, cluster: &str, claim: &str, no
 mod tests {
     use super::*;
     use crate::testing::samples;
+
+    #[test]
+    fn a_node_of_a_provisioner_has_the_tags_of_both_generations() {
+        assert_eq!(of_provisioner(&Labels::default()), None);
+        let labels = Labels::from_iter([(labels::PROVISIONER_NAME.into(), "default".into())]);
+        let expected = ("karpenter.sh/provisioner-name".to_owned(), "default".to_owned());
+        assert_eq!(of_provisioner(&labels), Some(expected));
+        let present = Tags::from([(NODE_CLASS.to_owned(), "own".to_owned())]);
+        let missing = missing_after_adoption(&present, "shared", "default");
+        assert_eq!(missing, Tags::from([(NODE_POOL.to_owned(), "default".to_owned())]));
+    }
 
     #[test]
     fn karpenters_tags_come_over_the_users() {

@@ -90,6 +90,13 @@ impl Templates {
         Ok(())
     }
 
+    /// The id of a template that was made sure of.
+    pub fn id(&self, name: &str) -> Option<String> {
+        let known = self.known.lock();
+        let id = known.get(name).map(|known| known.template.id.clone());
+        id.filter(|id| !id.is_empty())
+    }
+
     fn touch(&self, name: &str) -> bool {
         let now = self.clock.now();
         let mut known = self.known.lock();

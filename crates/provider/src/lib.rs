@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::SignedDuration;
-use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
+use model::{NodeName, ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
 
 pub use error::{ProviderError, Reason, Retry};
 pub use instance::{Instance, LaunchRequest, Launched, Termination};
@@ -77,6 +77,11 @@ pub trait CloudProvider: Send + Sync + 'static {
 
     /// Every instance that this cluster owns and that is not terminated or terminating.
     async fn instances(&self) -> Result<Vec<Instance>, ProviderError>;
+
+    /// The name under which the kubelet of an instance will join the cluster, where that is known before it does.
+    async fn node_name(&self, _: &ProviderId) -> Result<Option<NodeName>, ProviderError> {
+        Ok(None)
+    }
 
     /// Every shape that exists for a pool, available or not.
     async fn catalog(&self, pool: &Pool) -> Result<Catalog, ProviderError>;

@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
+use model::{NodeName, ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
 use tokio::time::Instant;
 
 use crate::{
@@ -169,6 +169,10 @@ impl CloudProvider for Metered {
     async fn instances(&self) -> Result<Vec<Instance>, ProviderError> {
         self.timed(Method::Instances, self.inner.instances(), always_found)
             .await
+    }
+
+    async fn node_name(&self, id: &ProviderId) -> Result<Option<NodeName>, ProviderError> {
+        self.inner.node_name(id).await
     }
 
     async fn catalog(&self, pool: &Pool) -> Result<Catalog, ProviderError> {

@@ -6,7 +6,7 @@ use super::policy::Ask;
 use crate::{
     region::{
         Region, Tags,
-        templates::{ProfileRef, Template, TemplateRef},
+        templates::{ProfileRef, Template, TemplateData, TemplateRef},
     },
     wire::{
         Call, Parameters, Service,
@@ -15,6 +15,7 @@ use crate::{
     },
 };
 
+/// All that has to be allowed for a call to be carried out.
 pub fn of(region: &Region, call: &Call) -> Vec<Ask> {
     let account = Account(region);
     let whole = |resource: String| vec![account.ask(call.service.name(), &call.action, resource, Seen::default())];
@@ -45,7 +46,12 @@ pub fn of(region: &Region, call: &Call) -> Vec<Ask> {
             whole(format!("arn:aws:eks:{}:{}:cluster/{name}", plan.region, plan.account))
         }
         (Service::ZonalShift, Parameters::Json(params)) => {
-            whole(params["resourceIdentifier"].as_str().unwrap_or_default().to_owned())
+            let resource = params["resourceIdentifier"].as_str().unwrap_or_default().to_owned();
+            let seen = Seen {
+                extra: vec![("arc-zonal-shift:ResourceIdentifier", resource.clone())],
+                ..Seen::default()
+            };
+            vec![account.ask(call.service.name(), &call.action, resource, seen)]
         }
         _ => whole("*".to_owned()),
     }
@@ -193,40 +199,37 @@ impl Account<'_> {
             .iter()
             .find(|(of, _)| of == "network-interface")
             .map(|(_, tags)| tags);
-        let seen = Seen {
-            request_tags: of_call.or_else(|| of_template("network-interface")),
-            ..Seen::default()
-        };
-        asks.push(self.ask("ec2", "RunInstances", self.arn("network-interface", "*"), seen));
-        let seen = Seen {
-            resource_tags: Some(&template.tags),
-            ..Seen::default()
-        };
-        asks.push(self.ask("ec2", "RunInstances", self.arn("launch-template", &template.id), seen));
-        asks.extend(
-            template
-                .data
-                .image
-                .iter()
-                .map(|image| self.ask("ec2", "RunInstances", self.arn("image", image), Seen::default())),
-        );
-        let groups = template.data.interfaces.iter().flat_map(|interface| &interface.groups);
-        asks.extend(groups.map(|group| {
-            self.ask(
-                "ec2",
-                "RunInstances",
-                self.arn("security-group", group),
-                Seen::default(),
-            )
-        }));
+        let tags = of_call.or_else(|| of_template("network-interface"));
+        asks.extend(self.made("network-interface", create_action, tags));
         if params.text("TargetCapacitySpecification.DefaultTargetCapacityType") == Some("spot") {
+            let tags = of_template("spot-instances-request");
+            asks.extend(self.made("spot-instances-request", create_action, tags));
+        }
+        for action in std::collections::BTreeSet::from(["RunInstances", create_action]) {
             let seen = Seen {
-                request_tags: of_template("spot-instances-request"),
+                resource_tags: Some(&template.tags),
                 ..Seen::default()
             };
-            asks.push(self.ask("ec2", "RunInstances", self.arn("spot-instances-request", "*"), seen));
+            asks.push(self.ask("ec2", action, self.arn("launch-template", &template.id), seen));
         }
+        let used = used_by(&template.data).into_iter();
+        asks.extend(used.map(|(kind, id)| self.ask("ec2", "RunInstances", self.arn(kind, id), Seen::default())));
         asks.extend(self.role_of(template).map(|role| self.passing(role)));
+        asks
+    }
+
+    /// Something that comes into being with an instance, and its tags.
+    fn made(&self, kind: &str, create_action: &str, tags: Option<&Tags>) -> Vec<Ask> {
+        let seen = |extra| Seen {
+            request_tags: tags,
+            resource_tags: None,
+            extra,
+        };
+        let mut asks = vec![self.ask("ec2", "RunInstances", self.arn(kind, "*"), seen(Vec::new()))];
+        if tags.is_some_and(|tags| !tags.is_empty()) {
+            let extra = vec![("ec2:CreateAction", create_action.to_owned())];
+            asks.push(self.ask("ec2", "CreateTags", self.arn(kind, "*"), seen(extra)));
+        }
         asks
     }
 
@@ -286,7 +289,16 @@ impl Account<'_> {
             resource_tags: known.map(|profile| &profile.tags),
             extra: Vec::new(),
         };
-        let mut asks = vec![self.ask("iam", action, resource, seen)];
+        let mut asks = vec![self.ask("iam", action, resource.clone(), seen)];
+        if action == "CreateInstanceProfile" && !given.is_empty() {
+            // Who makes a profile with tags also tags it; the tags are taken to be on it already.
+            let seen = Seen {
+                request_tags: Some(&given),
+                resource_tags: Some(&given),
+                extra: Vec::new(),
+            };
+            asks.push(self.ask("iam", "TagInstanceProfile", resource, seen));
+        }
         if action == "AddRoleToInstanceProfile" {
             asks.push(self.passing(params.text("RoleName").unwrap_or_default()));
         }
@@ -312,6 +324,23 @@ impl Account<'_> {
         };
         profile?.role.as_deref()
     }
+}
+
+/// What instances of a template are made of and where they go.
+fn used_by(data: &TemplateData) -> Vec<(&'static str, &str)> {
+    let mut used: Vec<(&str, &str)> = Vec::new();
+    used.extend(data.image.iter().map(|id| ("image", id.as_str())));
+    for interface in &data.interfaces {
+        used.extend(interface.groups.iter().map(|id| ("security-group", id.as_str())));
+    }
+    for volume in &data.volumes {
+        used.extend(volume.snapshot.iter().map(|id| ("snapshot", id.as_str())));
+    }
+    let reservation = data.reservation.target.iter();
+    used.extend(reservation.map(|id| ("capacity-reservation", id.as_str())));
+    let group = data.placement.group_id.iter();
+    used.extend(group.map(|id| ("placement-group", id.as_str())));
+    used
 }
 
 fn kind_of(id: &str) -> &'static str {

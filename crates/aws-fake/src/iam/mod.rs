@@ -5,7 +5,10 @@ mod policy;
 
 use http::StatusCode;
 
-pub use self::policy::{Ask, Policy, PolicyError, Verdict};
+pub use self::{
+    asks::of as needs,
+    policy::{Ask, Policy, PolicyError, Verdict},
+};
 use crate::{
     refusal::Refusal,
     region::Region,
@@ -14,7 +17,7 @@ use crate::{
 
 /// Refuses a call that the policy does not allow in every respect.
 pub fn authorize(policy: &Policy, region: &Region, call: &Call) -> Result<(), Refusal> {
-    for ask in asks::of(region, call) {
+    for ask in needs(region, call) {
         let verdict = policy.verdict(&ask);
         if verdict != Verdict::Allowed {
             return Err(denied(region, call.service, &ask, verdict));

@@ -17,7 +17,7 @@ pub enum PolicyError {
 }
 
 /// One thing that a call needs: an action on a resource, with what conditions can look at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ask {
     pub action: String,
     pub resource: String,

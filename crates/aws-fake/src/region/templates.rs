@@ -48,6 +48,7 @@ pub struct Interface {
 pub struct Volume {
     pub device: String,
     pub gibibytes: u32,
+    pub snapshot: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -89,11 +89,9 @@ pub async fn check(aws: &Aws, asked: &Questions, clock: Arc<dyn Clock>) -> Vec<F
     let groups = SecurityGroups::new(aws.ec2.clone(), clock);
     for class in &asked.classes {
         let about = format!("ec2nodeclass/{}", class.name_any());
-        let found = [
-            subnets_of(&subnets, class).await,
-            groups_of(&groups, class).await,
-            profile_of(aws, class).await,
-        ];
+        let mut found = vec![subnets_of(&subnets, class).await, groups_of(&groups, class).await];
+        found.extend(role_of(aws, class).await);
+        found.extend(profile_of(aws, class).await);
         findings.extend(found.into_iter().map(|finding| finding.about(&about)));
     }
     findings
@@ -148,13 +146,25 @@ async fn groups_of(groups: &SecurityGroups, class: &EC2NodeClass) -> Finding {
     }
 }
 
-async fn profile_of(aws: &Aws, class: &EC2NodeClass) -> Finding {
+/// The role that nodes of the class get, where the class names one.
+async fn role_of(aws: &Aws, class: &EC2NodeClass) -> Option<Finding> {
+    // A class names a role with or without its path; IAM is asked by the name.
+    let role = class.spec.role.as_deref()?;
+    let role = role.rsplit('/').next().unwrap_or(role);
+    Some(match aws.iam.role(role).await {
+        Ok(()) => Finding::ok(CHECK, format!("node role {role}")),
+        Err(error) => {
+            let fix = "create the role (deploy/aws has it), or correct spec.role";
+            refused(&error, format!("node role {role}: {error}"), fix)
+        }
+    })
+}
+
+/// The controller makes the profile of a class with a role; until it has, there is nothing to say about it.
+async fn profile_of(aws: &Aws, class: &EC2NodeClass) -> Option<Finding> {
     let made = class.status.as_ref().and_then(|status| status.instance_profile.clone());
-    let Some(profile) = class.spec.instance_profile.clone().or(made) else {
-        let role = class.spec.role.as_deref().unwrap_or("no role");
-        return Finding::unknown(CHECK, format!("no instance profile has been made for {role} yet"));
-    };
-    match aws.iam.profile(&profile).await {
+    let profile = class.spec.instance_profile.clone().or(made)?;
+    Some(match aws.iam.profile(&profile).await {
         Err(error) => {
             let fix = "create it with the node role in it, or set spec.role and let Karpenter make one";
             refused(&error, format!("instance profile {profile}: {error}"), fix)
@@ -169,7 +179,7 @@ async fn profile_of(aws: &Aws, class: &EC2NodeClass) -> Finding {
             CHECK,
             format!("instance profile {profile} with role {}", found.roles.join(", ")),
         ),
-    }
+    })
 }
 
 #[cfg(test)]

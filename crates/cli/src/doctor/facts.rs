@@ -40,9 +40,10 @@ pub const POOLS: Kind = Kind::new("karpenter.sh", "v1", "NodePool", "nodepools")
 pub const CLAIMS: Kind = Kind::new("karpenter.sh", "v1", "NodeClaim", "nodeclaims");
 pub const EC2_CLASSES: Kind = Kind::new("karpenter.k8s.aws", "v1", "EC2NodeClass", "ec2nodeclasses");
 pub const KWOK_CLASSES: Kind = Kind::new("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass", "kwoknodeclasses");
+pub const MACHINES: Kind = Kind::new("karpenter.sh", "v1alpha5", "Machine", "machines");
 pub const NODES: Kind = Kind::new("", "v1", "Node", "nodes");
 
-const ALL: [Kind; 16] = [
+const ALL: [Kind; 17] = [
     DEFINITIONS,
     DEPLOYMENTS,
     DAEMON_SETS,
@@ -58,6 +59,7 @@ const ALL: [Kind; 16] = [
     CLAIMS,
     EC2_CLASSES,
     KWOK_CLASSES,
+    MACHINES,
     NODES,
 ];
 

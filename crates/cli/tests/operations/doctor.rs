@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::server::Live;
 
 /// A deployment as the chart makes it.
-fn controller(ready: i64) -> Value {
+pub fn controller(ready: i64) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "karpenter", "namespace": "kube-system",
         "labels": {"app.kubernetes.io/name": "karpenter"}},
       "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "karpenter"}}, "template": {"metadata": {"labels": {"app": "karpenter"}},

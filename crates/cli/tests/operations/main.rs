@@ -1,5 +1,7 @@
 //! `karpenter doctor` and `karpenter snapshot` on a live cluster.
 
+#[cfg(feature = "aws")]
+mod account;
 mod doctor;
 #[path = "../live/mod.rs"]
 mod server;

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use api::{
-    labels::annotations::{CLUSTER_NAME_TAGGED, TAGGED},
+    labels::{
+        NODE_POOL,
+        annotations::{CLUSTER_NAME_TAGGED, TAGGED},
+        compatibility::ADOPTS,
+    },
     v1::NodeClaim,
 };
 use async_trait::async_trait;
@@ -13,9 +17,9 @@ use controllers::{
 };
 use kube::ResourceExt;
 use model::{ClaimName, ProviderId};
-use provider_aws::{instances::Freshness, provider_id, tags};
+use provider_aws::{instances::Freshness, ports::Tags, provider_id, tags};
 use state::{Event, View};
-use tracing::{debug, error};
+use tracing::{debug, error, warn};
 
 use crate::{AwsCtx, failed, objects::instance_of};
 
@@ -48,8 +52,25 @@ impl Tagging {
                 return Ok(());
             }
         }
+        self.tag_adopted(claim, wanted.instance, &instance.tags).await;
         self.aws.ctx.writer.update(claim, &tagged(claim)).await?;
         Ok(())
+    }
+
+    /// An instance that was taken over gets the tags of today, where that is allowed. Where it is not, nothing depends on
+    /// them: it is known by its id.
+    async fn tag_adopted(&self, claim: &NodeClaim, instance: &str, present: &Tags) {
+        if !claim.annotations().contains_key(ADOPTS) {
+            return;
+        }
+        let pool = claim.labels().get(NODE_POOL).map_or("", String::as_str);
+        let missing = tags::missing_after_adoption(present, &claim.spec.node_class_ref.name, pool);
+        if missing.is_empty() {
+            return;
+        }
+        if let Err(error) = self.aws.services.instances.tag(instance, &missing).await {
+            warn!(NodeClaim = %claim.name_any(), instance, %error, "an adopted instance keeps its old tags alone");
+        }
     }
 }
 

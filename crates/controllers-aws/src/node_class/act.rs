@@ -8,7 +8,7 @@ use controllers::{
     runtime::Action,
 };
 use kube::ResourceExt;
-use model::Requirements;
+use model::{Requirements, pool::Pool};
 use provider_aws::{NODE_CLASS, validation};
 use state::View;
 use tracing::{error, info};
@@ -28,12 +28,21 @@ pub async fn resolve(aws: &AwsCtx, view: &View, class: EC2NodeClass) -> Result<A
     let mut wanted = class.clone();
     wanted.status = Some(resolution.status);
     services.learn_zones(&wanted);
-    let judged = aws.validator.judge(&wanted, &pools_of(view, &class.name_any())).await;
+    let pools = pools_of(view, &class.name_any());
+    let asked: Vec<Requirements> = pools.iter().map(|pool| pool.template.requirements.clone()).collect();
+    let judged = aws.validator.judge(&wanted, &asked).await;
     if let Some(verdict) = &judged.verdict {
         let now = aws.ctx.clock.now();
         decide::note(&mut wanted, verdict, services.reserved_capacity, now);
     }
     aws.ctx.writer.update_status(&class, &wanted).await?;
+    for pool in pools {
+        if let Some(why) = aws.validator.unserved(&wanted, &pool.template.requirements) {
+            let message = format!("NodePool {} gets no nodes: {why}", pool.name);
+            let notice = Notice::warning("ValidationFailed", about(&class), message);
+            aws.ctx.outbox.publish(notice.told_apart_by(pool.name.to_string()));
+        }
+    }
 
     let mut failures: Vec<ClassError> = resolution.errors.into_iter().map(ClassError::Resolve).collect();
     failures.extend(judged.failure.map(ClassError::Validate));
@@ -54,12 +63,10 @@ pub async fn resolve(aws: &AwsCtx, view: &View, class: EC2NodeClass) -> Result<A
     Ok(Action::After(again_in))
 }
 
-/// What the pools of a class ask for.
-fn pools_of(view: &View, class: &str) -> Vec<Requirements> {
-    let pools = view.snapshot.pools.values();
+fn pools_of<'a>(view: &'a View, class: &str) -> Vec<&'a Pool> {
+    let pools = view.snapshot.pools.values().map(|pool| &**pool);
     pools
         .filter(|pool| NODE_CLASS.serves(&pool.template.class) && pool.template.class.name == class)
-        .map(|pool| pool.template.requirements.clone())
         .collect()
 }
 

@@ -65,7 +65,7 @@ pub(super) fn request(call: CreateFleetFluentBuilder, request: &FleetRequest) ->
 fn group(group: &FleetGroup) -> FleetLaunchTemplateConfigRequest {
     let template = FleetLaunchTemplateSpecificationRequest::builder()
         .launch_template_name(&group.template_name)
-        .version(LATEST);
+        .version(group.version.as_deref().unwrap_or(LATEST));
     FleetLaunchTemplateConfigRequest::builder()
         .launch_template_specification(template.build())
         .set_overrides(Some(group.overrides.iter().map(write_override).collect()))

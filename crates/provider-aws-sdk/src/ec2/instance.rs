@@ -35,6 +35,7 @@ pub(super) fn read(instance: types::Instance) -> InstanceInfo {
             .filter_map(|interface| interface.interface_type.clone())
             .collect(),
         id: instance.instance_id.unwrap_or_default(),
+        private_dns: instance.private_dns_name.unwrap_or_default(),
         image_id: instance.image_id.unwrap_or_default(),
         subnet: instance.subnet_id.unwrap_or_default(),
         tags: read_tags(instance.tags),

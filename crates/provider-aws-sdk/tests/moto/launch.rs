@@ -69,6 +69,7 @@ fn fleet(image: &str, network: &Network, market: Market) -> FleetRequest {
         context: None,
         groups: vec![FleetGroup {
             template_name: TEMPLATE.to_owned(),
+            version: None,
             overrides: vec![
                 wanted("us-west-2a", &network.subnets[0]),
                 wanted("us-west-2b", &network.subnets[1]),

@@ -1,6 +1,6 @@
 //! A cluster in memory whose nodes are instances of a region in memory, and the program between them.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use api::{
     aws::EC2NodeClass,
@@ -10,12 +10,14 @@ use api::{
 use aws_fake::{
     Fake,
     control::Command,
+    iam::{self, Ask},
     join::{self, Instances},
     region::{
         Plan,
         instances::{Instance, State},
     },
     server,
+    wire::Call,
 };
 use clock::{Clock, VirtualClock};
 use controllers_aws::assembly::{Ec2, Setup};
@@ -28,7 +30,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, Resource,
-    api::{ListParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     client::Body,
 };
 use kube_mem::ApiServer;
@@ -43,8 +45,8 @@ use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 use world::{cluster::Cluster, faults::crash::Gate};
 
-const REGION: &str = "us-west-2";
-const CLUSTER: &str = "demo";
+pub const REGION: &str = "us-west-2";
+pub const CLUSTER: &str = "demo";
 
 pub struct Stage {
     pub fake: Fake,
@@ -55,6 +57,7 @@ pub struct Stage {
     lives: u64,
     /// The action that never answers; empty for none.
     hanging: Arc<Mutex<String>>,
+    needed: Arc<Mutex<BTreeSet<Ask>>>,
     _cluster: Cluster,
     _joining: JoinSet<()>,
 }
@@ -110,8 +113,14 @@ pub fn pool(name: &str, instance_types: &[&str]) -> Value {
 
 impl Stage {
     pub async fn new() -> Self {
+        Self::in_a_region(|_| ()).await
+    }
+
+    /// A region that has been prepared before the program starts.
+    pub async fn in_a_region(prepare: impl FnOnce(&Fake)) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(VirtualClock::starting_at(VirtualClock::EPOCH));
         let fake = Fake::new(Plan::new(REGION, CLUSTER), Arc::clone(&clock));
+        prepare(&fake);
         let server = ApiServer::builder().clock(Arc::clone(&clock)).seed(7).build();
         let client = server.client();
         let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -137,6 +146,7 @@ impl Stage {
             life,
             lives: 0,
             hanging: Arc::default(),
+            needed: Arc::default(),
             _cluster: cluster,
             _joining: joining,
         };
@@ -155,6 +165,7 @@ impl Stage {
             gate: gate.clone(),
             seed: self.lives,
             hanging: self.hanging.clone(),
+            needed: self.needed.clone(),
         };
         let task = tokio::spawn(program(birth));
         self.life = Life { gate, task };
@@ -162,6 +173,16 @@ impl Stage {
 
     pub fn is_dead(&self) -> bool {
         self.life.gate.is_closed()
+    }
+
+    /// How many steps outwards and back the living program has taken.
+    pub fn steps(&self) -> u64 {
+        self.life.gate.steps()
+    }
+
+    /// The living program dies at this step.
+    pub fn die_at(&self, step: u64) {
+        self.life.gate.burn_out_after(step);
     }
 
     pub fn order(&self, path: &str, body: &Value) -> Value {
@@ -237,6 +258,17 @@ impl Stage {
         self.list::<Pod>().await.iter().filter(runs).count()
     }
 
+    /// All that the program had to be allowed so far.
+    pub fn needed(&self) -> BTreeSet<Ask> {
+        self.needed.lock().clone()
+    }
+
+    pub async fn delete_class(&self, name: &str) {
+        let api: Api<EC2NodeClass> = Api::all(self.client.clone());
+        let deleted = api.delete(name, &DeleteParams::default()).await;
+        deleted.expect("the class is there");
+    }
+
     pub fn alive(&self) -> Vec<Instance> {
         self.fake.with(|state, now| {
             let is_alive = |instance: &&Instance| matches!(instance.state(now), State::Pending | State::Running);
@@ -304,12 +336,12 @@ impl Stage {
     ) -> impl Future<Output = ()> + 'a {
         self.until("running pods", longest, async move |stage: &Stage| {
             let running = stage.running(pool).await;
-            let claims: Vec<String> = stage.list::<NodeClaim>().await.iter().map(conditions).collect();
             if running == count {
-                Ok(())
-            } else {
-                Err(format!("{running} of {count}; claims {claims:#?}"))
+                return Ok(());
             }
+            let claims: Vec<String> = stage.list::<NodeClaim>().await.iter().map(conditions).collect();
+            let told = stage.told("Pod", None).await;
+            Err(format!("{running} of {count}; claims {claims:#?}; pods {told:#?}"))
         })
     }
 
@@ -360,6 +392,7 @@ struct Birth {
     /// No two lives may give claims the same names.
     seed: u64,
     hanging: Arc<Mutex<String>>,
+    needed: Arc<Mutex<BTreeSet<Ask>>>,
 }
 
 /// One life: everything that reaches outside passes the gate.
@@ -371,10 +404,11 @@ async fn program(birth: Birth) {
         gate,
         seed,
         hanging,
+        needed,
     } = birth;
-    let own = (fake, gate.clone(), hanging);
+    let own = (fake, gate.clone(), hanging, needed);
     let connected = in_process(REGION, &Connection::default(), move |request| {
-        let (fake, gate, hanging) = own.clone();
+        let (fake, gate, hanging, needed) = own.clone();
         async move {
             let action = action(request.body());
             if !action.is_empty() && *hanging.lock() == action {
@@ -382,6 +416,7 @@ async fn program(birth: Birth) {
             }
             let changes = is_change(&action);
             passed(&gate, changes).await;
+            needed.lock().extend(needs(&fake, &request));
             let answer = server::respond(&fake, &request).await;
             passed(&gate, changes).await;
             answer
@@ -392,6 +427,7 @@ async fn program(birth: Birth) {
     let settings = Settings::default();
     let options = Options {
         interruption_queue: Some(CLUSTER.to_owned()),
+        zonal_shift: true,
         ..Options::for_cluster(CLUSTER)
     };
     let setup = Setup {
@@ -431,6 +467,13 @@ fn action(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let action = text.split('&').find_map(|field| field.strip_prefix("Action="));
     action.unwrap_or_default().to_owned()
+}
+
+/// What the caller must be allowed for this request.
+fn needs(fake: &Fake, request: &http::Request<Vec<u8>>) -> Vec<Ask> {
+    let call = Call::parse(request.method(), request.uri(), request.headers(), request.body());
+    let call = call.expect("the SDK makes calls that the region knows");
+    fake.with(|state, _| iam::needs(&state.region, &call))
 }
 
 fn is_change(action: &str) -> bool {

@@ -157,6 +157,34 @@ async fn user_data_that_cannot_be_read_is_told_on_the_class() {
     stage.until_running("good", 1, minutes(1)).await;
 }
 
+/// An image that no type of a pool can boot: nothing is launched, whether or not other pools can use the class.
+#[tokio::test(start_paused = true)]
+async fn an_image_of_the_wrong_architecture_is_named() {
+    let mut stage = with_a_good_class().await;
+    let image = stage.order("images", &json!({"name": "mine", "architecture": "arm64"}));
+    let image = image["id"].as_str().expect("an id").to_owned();
+    let words = [image.as_str(), "is for arm64", "amiSelectorTerms"];
+    for name in ["useless", "half"] {
+        let mut own = class(name);
+        own["spec"]["amiFamily"] = json!("AL2023");
+        own["spec"]["amiSelectorTerms"] = json!([{"id": image}]);
+        stage.apply(pool(name, &["m5.large"])).await;
+        stage.apply(own).await;
+        stage.scale(name, 1).await;
+    }
+    let mut fitting = pool("fitting", &["m6g.large"]);
+    fitting["spec"]["template"]["spec"]["nodeClassRef"]["name"] = json!("half");
+    stage.apply(fitting).await;
+    until_class_says(&mut stage, "useless", &words).await;
+    until_class_says(&mut stage, "half", &["NodePool half", words[0], words[1], words[2]]).await;
+    stage.until_ready("half", minutes(15)).await;
+    for name in ["fitting", "good"] {
+        stage.scale(name, 1).await;
+        stage.until_running(name, 1, minutes(1)).await;
+    }
+    assert_eq!(stage.list::<NodeClaim>().await.len(), 2, "nothing else is tried");
+}
+
 /// Nothing that lies in the queue keeps a message behind it from being read.
 #[tokio::test(start_paused = true)]
 async fn messages_that_make_no_sense_hold_nobody_up() {

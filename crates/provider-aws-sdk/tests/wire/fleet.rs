@@ -24,6 +24,7 @@ fn request(market: Market) -> FleetRequest {
         context: Some("ctx-1".to_owned()),
         groups: vec![FleetGroup {
             template_name: "karpenter.k8s.aws/1".to_owned(),
+            version: None,
             overrides: vec![
                 wanted("us-west-2a", "subnet-1", 0.096),
                 wanted("us-west-2b", "subnet-2", 4.2e-9),
@@ -203,6 +204,7 @@ async fn a_dry_run_is_made_once() {
         client_token: None,
         groups: vec![FleetGroup {
             template_name: "karpenter.k8s.aws/1".to_owned(),
+            version: None,
             overrides: vec![FleetOverride {
                 instance_type: "m5.large".to_owned(),
                 subnet: "subnet-1".to_owned(),

@@ -10,7 +10,7 @@ use crate::script::{Script, ec2};
 const RESERVATIONS: &str = "
 <reservationSet>
   <item><instancesSet><item>
-    <instanceId>i-1</instanceId>
+    <instanceId>i-1</instanceId><privateDnsName>ip-10-0-0-1.us-west-2.compute.internal</privateDnsName>
     <imageId>ami-1</imageId>
     <instanceState><code>16</code><name>running</name></instanceState>
     <instanceType>p5.48xlarge</instanceType>
@@ -59,6 +59,7 @@ async fn instances_are_listed_by_id_without_and_by_filter_with_a_page_size() {
         instance_type: "p5.48xlarge".to_owned(),
         zone: "us-west-2a".to_owned(),
         image_id: "ami-1".to_owned(),
+        private_dns: "ip-10-0-0-1.us-west-2.compute.internal".to_owned(),
         subnet: "subnet-1".to_owned(),
         security_groups: strings(&["sg-1", "sg-2"]),
         tags: Tags::from([

@@ -2,6 +2,8 @@
 
 use api::aws::{AmiFamily, Switch};
 
+use model::Requirements;
+
 use super::Setting;
 use crate::{class_view, ports::InstanceTypeInfo};
 
@@ -12,6 +14,8 @@ pub enum Incompatible {
     NetworkInterfaces,
     #[error("AL2023 does not run on a1 types")]
     Image,
+    #[error("no image of the class runs on the type")]
+    NoImage,
     #[error("the type cannot run virtual machines of its own")]
     NestedVirtualization,
     #[error("the type cannot be in a placement group of strategy {0}")]
@@ -20,13 +24,22 @@ pub enum Incompatible {
     ConnectionTracking,
 }
 
-pub(super) fn incompatible(info: &InstanceTypeInfo, setting: &Setting<'_>) -> Option<Incompatible> {
+pub(super) fn incompatible(
+    info: &InstanceTypeInfo,
+    requirements: &Requirements,
+    setting: &Setting<'_>,
+) -> Option<Incompatible> {
     let spec = &setting.class.spec;
     if !has_interfaces(info, setting) {
         return Some(Incompatible::NetworkInterfaces);
     }
     if class_view::family(setting.class) == AmiFamily::Al2023 && info.name.starts_with("a1.") {
         return Some(Incompatible::Image);
+    }
+    // Before its images are known, a class is not judged by them.
+    let class = setting.class;
+    if !class_view::amis(class).is_empty() && class_view::ami_for(class, requirements).is_none() {
+        return Some(Incompatible::NoImage);
     }
     let nested = spec
         .cpu_options

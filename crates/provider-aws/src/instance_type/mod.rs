@@ -82,11 +82,11 @@ impl Shape {
         let overhead = overhead::overhead(info, &capacity, &kubelet.reserved, setting)?;
         Ok(Self {
             name: info.name.clone(),
+            incompatible: compatibility::incompatible(info, &requirements, setting),
             requirements,
             capacity: capacity.without_zeros(),
             overhead,
             reserved: kubelet.reserved,
-            incompatible: compatibility::incompatible(info, setting),
             zones,
             usage_classes,
         })

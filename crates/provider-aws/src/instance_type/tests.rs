@@ -347,6 +347,13 @@ fn some_classes_cannot_use_some_types() {
     let bottlerocket = class_of(AmiFamily::Bottlerocket, KubeletConfiguration::default());
     assert_eq!(why(&samples::a1_large(), &bottlerocket), None);
 
+    let mut arm = samples::class();
+    arm.status.get_or_insert_default().amis = Some(vec![samples::ami("ami-arm", "arm64")]);
+    assert_eq!(why(&samples::m5_large(), &arm), Some(Incompatible::NoImage));
+    assert_eq!(why(&samples::m6g_large(), &arm), None);
+    arm.status.get_or_insert_default().amis = None;
+    assert_eq!(why(&samples::m5_large(), &arm), None, "images are not known yet");
+
     let mut interfaces = samples::class();
     interfaces.spec.network_interfaces = Some(vec![
         interface(0, 0, InterfaceType::Interface),

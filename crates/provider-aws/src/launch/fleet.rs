@@ -43,6 +43,7 @@ pub fn request(order: Order<'_>) -> Result<FleetRequest, NothingToOffer> {
     let requirements = settled(order.requirements, order.capacity_type);
     let group = |plan: &Plan| FleetGroup {
         template_name: plan.name.clone(),
+        version: None,
         overrides: overrides(plan, &requirements, order),
     };
     let groups: Vec<FleetGroup> = order.templates.iter().map(group).collect();

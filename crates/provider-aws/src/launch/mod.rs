@@ -3,6 +3,7 @@
 //! Everything here is a function of values: which types remain ([`filter`]), what they are launched with ([`template`]),
 //! what is asked of EC2 ([`fleet`]) and what its answer means ([`outcome`]).
 
+pub mod custom;
 pub mod filter;
 pub mod fleet;
 pub mod outcome;

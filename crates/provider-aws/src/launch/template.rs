@@ -39,8 +39,11 @@ const WITHOUT_METADATA_IPV6: &[&str] = &[
 pub enum TemplateError {
     #[error("the node class has no images")]
     NoImages,
-    #[error("no image of the node class runs on any of the instance types")]
-    NoImageFits,
+    #[error(
+        "no image of the node class runs on the instance types that are asked for: {images}; select images of their \
+         architecture in amiSelectorTerms, or other types in the NodePool"
+    )]
+    NoImageFits { images: String },
     #[error("the node class has no security groups")]
     NoSecurityGroups,
     #[error("user data cannot be made")]
@@ -117,7 +120,8 @@ pub fn plans(types: &[InstanceType], order: Order<'_>) -> Result<Vec<Plan>, Temp
         }
     }
     if groups.is_empty() {
-        return Err(TemplateError::NoImageFits);
+        let images = class_view::images_named(order.class);
+        return Err(TemplateError::NoImageFits { images });
     }
     groups
         .into_iter()

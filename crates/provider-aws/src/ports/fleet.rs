@@ -20,8 +20,9 @@ pub struct FleetRequest {
 /// One launch template and the offerings that it is good for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetGroup {
-    /// The latest version counts.
     pub template_name: String,
+    /// The latest where absent.
+    pub version: Option<String>,
     pub overrides: Vec<FleetOverride>,
 }
 

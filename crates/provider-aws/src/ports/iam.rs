@@ -1,4 +1,4 @@
-//! IAM: instance profiles.
+//! IAM: instance profiles, and the roles in them.
 
 use async_trait::async_trait;
 
@@ -24,6 +24,9 @@ pub trait Iam: Send + Sync + 'static {
     async fn remove_role(&self, profile: &str, role: &str) -> Result<(), AwsError>;
 
     async fn delete_profile(&self, name: &str) -> Result<(), AwsError>;
+
+    /// Fails if there is no such role. The controller has no permission to ask and does not; people have.
+    async fn role(&self, name: &str) -> Result<(), AwsError>;
 
     async fn profiles(&self, path_prefix: &str) -> Result<Vec<ProfileInfo>, AwsError>;
 }

@@ -19,6 +19,8 @@ pub struct InstanceInfo {
     pub instance_type: String,
     pub zone: String,
     pub image_id: String,
+    /// The name under which its kubelet registers; empty until EC2 has given it one.
+    pub private_dns: String,
     pub subnet: String,
     pub security_groups: Vec<String>,
     pub tags: Tags,

@@ -23,7 +23,7 @@ pub struct Template {
 }
 
 /// What instances of a template are launched with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TemplateData {
     /// Tags by the kind of resource that gets them.
     pub tags: Vec<(&'static str, Tags)>,
@@ -64,7 +64,7 @@ pub struct Ebs {
     pub volume_type: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     pub endpoint: Option<String>,
     /// Absent in regions that do not know the field.

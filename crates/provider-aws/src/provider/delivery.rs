@@ -20,8 +20,7 @@ use crate::{
 };
 
 impl AwsProvider {
-    pub(super) fn delivered(&self, launch: &Launch<'_>, delivery: &Delivery, market: Market) -> Launched {
-        let info = self.instance_of(launch, delivery, market);
+    pub(super) fn delivered(&self, launch: &Launch<'_>, info: InstanceInfo) -> Launched {
         let purchase = Purchase::of(&info, self.services.reserved_capacity);
         if let Purchase::Reserved { reservation, .. } = &purchase {
             self.services.resolver.reservations.launched(reservation);
@@ -58,7 +57,6 @@ impl AwsProvider {
             labels,
             annotations: self.stamps(launch.class),
         };
-        self.owners.lock().insert(info.id.clone(), launch.request.claim.clone());
         self.services.instances.launched(info);
         launched
     }
@@ -84,7 +82,7 @@ impl AwsProvider {
     }
 
     /// The instance as EC2 will describe it in a moment.
-    fn instance_of(&self, launch: &Launch<'_>, delivery: &Delivery, market: Market) -> InstanceInfo {
+    pub(super) fn instance_of(&self, launch: &Launch<'_>, delivery: &Delivery, market: Market) -> InstanceInfo {
         let chosen = &delivery.group.chosen;
         let zone = chosen.zone.clone().filter(|zone| !zone.is_empty());
         let zone = zone.or_else(|| {
@@ -105,6 +103,7 @@ impl AwsProvider {
         };
         InstanceInfo {
             id: delivery.id.clone(),
+            private_dns: String::new(),
             state: "pending".to_owned(),
             instance_type: instance_type.clone(),
             image_id: chosen.image_id.clone().unwrap_or_default(),

@@ -9,11 +9,11 @@ use api::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::future::try_join_all;
-use model::{CapacityType, InstanceType, Resources};
+use model::{CapacityType, InstanceType, Labels, Resources};
 use provider::{LaunchRequest, Launched, ProviderError};
 use tracing::{info, warn};
 
-use super::{AwsProvider, unavailable};
+use super::{AwsProvider, heir::labels_before_launch, unavailable};
 use crate::{
     catalog::CatalogError,
     class_view,
@@ -23,12 +23,13 @@ use crate::{
     instances::InstanceError,
     launch::{
         self,
+        custom::CustomTemplate,
         filter::{self, Demand, NITRO_SANDBOX_REQUEST, NothingLeft},
         fleet, outcome,
         template::{self, Plan, TemplateError},
     },
-    ports::{Allocation, FleetAnswer, FleetRequest, PlacementGroupInfo, Tags},
-    tags,
+    ports::{Allocation, FleetAnswer, FleetRequest, InstanceInfo, PlacementGroupInfo, Tags},
+    provider_id, tags,
     user_data::UserDataError,
 };
 
@@ -43,6 +44,8 @@ pub(super) struct Launch<'a> {
     pub class: &'a EC2NodeClass,
     pub group: Option<PlacementGroupInfo>,
     pub tags: Tags,
+    /// What the node joins with.
+    pub labels: Labels,
     pub types: Vec<InstanceType>,
     pub reserved: BTreeMap<String, Reserved>,
     pub capacity_type: CapacityType,
@@ -54,6 +57,8 @@ pub(super) struct Launch<'a> {
 enum Failure {
     /// EC2 has lost a template that was there a moment ago. Worth a second attempt.
     TemplatesGone(Vec<String>),
+    /// EC2 remembers the request of an earlier process, and what it launched then is another claim's by now.
+    GivenAway,
     Final(ProviderError),
 }
 
@@ -72,11 +77,12 @@ impl AwsProvider {
         })?;
         check_ready(&class)?;
         let launch = self.settled(request, &class).await?;
-        let launched = match self.attempt(&launch).await {
+        let launched = match self.attempt(&launch, &request.token).await {
             Err(Failure::TemplatesGone(names)) => {
                 self.services.templates.forget(names);
-                self.attempt(&launch).await
+                self.attempt(&launch, &request.token).await
             }
+            Err(Failure::GivenAway) => self.attempt(&launch, &format!("{} anew", request.token)).await,
             done => done,
         };
         launched.map_err(|failure| match failure {
@@ -84,6 +90,7 @@ impl AwsProvider {
             Failure::TemplatesGone(names) => {
                 outcome::call_failed(&AwsError::new("InvalidLaunchTemplateId.NotFound", &names.join(", ")))
             }
+            Failure::GivenAway => launch_failed("EC2 answered with an instance that another claim has"),
         })
     }
 
@@ -92,11 +99,11 @@ impl AwsProvider {
         request: &'a LaunchRequest,
         class: &'a EC2NodeClass,
     ) -> Result<Launch<'a>, ProviderError> {
-        let pool = request.pool.as_ref().map_or("", model::PoolName::as_str);
-        let tags = tags::launch(class, &self.services.options.cluster_name, pool).map_err(|errors| {
+        let mut tags = tags::launch(class, &self.services.options.cluster_name, pool(request)).map_err(|errors| {
             let details = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             ProviderError::NodeClassNotReady { details }
         })?;
+        tags.extend(tags::of_provisioner(&request.labels));
         let group = self.services.placement_group(class).await.map_err(unavailable)?;
         if class.spec.placement_group_selector.is_some() && group.is_none() {
             let details = "its placement group does not exist".to_owned();
@@ -127,6 +134,7 @@ impl AwsProvider {
             class,
             group,
             tags,
+            labels: labels_before_launch(request, &self.vocabulary),
             types,
             reserved,
             capacity_type,
@@ -145,19 +153,27 @@ impl AwsProvider {
         checked.map(|(name, amount)| (name.clone(), amount)).collect()
     }
 
-    async fn attempt(&self, launch: &Launch<'_>) -> Result<Launched, Failure> {
-        // A class may have been found ready by an earlier process. Claims that fail and come back one by one would not be
-        // asked for together again, and what that process had ordered for them would be launched a second time.
+    async fn attempt(&self, launch: &Launch<'_>, token: &str) -> Result<Launched, Failure> {
+        // A class may have been found ready by an earlier process, and then this one has not asked for it yet.
         if class_view::family(launch.class) == AmiFamily::Al2023 {
             let learnt = self.services.learn_service_cidr().await;
             learnt.map_err(|error| outcome::call_failed(&error))?;
         }
-        let plans = self.plans(launch)?;
-        let ensured = plans.iter().map(|plan| self.services.templates.ensure(plan));
-        try_join_all(ensured)
-            .await
-            .map_err(|failed| outcome::call_failed(&failed.cause))?;
-        let (request, deduction) = self.order(launch, &plans)?;
+        let plans = match CustomTemplate::of(launch.class) {
+            // Its owner has made it, and looks after it.
+            Some(custom) => vec![custom.plan(&launch.types)],
+            None => {
+                let plans = self.plans(launch)?;
+                let ensured = plans.iter().map(|plan| self.services.templates.ensure(plan));
+                let ensured = try_join_all(ensured).await;
+                ensured.map_err(|failed| outcome::call_failed(&failed.cause))?;
+                plans
+            }
+        };
+        if let Some(instance) = self.inherited(launch, &plans).await? {
+            return Ok(self.delivered(launch, instance));
+        }
+        let (request, deduction) = self.order(launch, &plans, token)?;
         let market = request.market;
         let names: Vec<String> = request.groups.iter().map(|group| group.template_name.clone()).collect();
         let answer = self.services.fleets.launch(request).await;
@@ -173,9 +189,19 @@ impl AwsProvider {
             Ok(answer) => {
                 self.learn(launch, &answer.errors);
                 let delivery = outcome::delivery(&answer)?;
-                Ok(self.delivered(launch, &delivery, market))
+                let instance = self.instance_of(launch, &delivery, market);
+                match self.is_given(&instance, launch) {
+                    true => Ok(self.delivered(launch, instance)),
+                    false => Err(Failure::GivenAway),
+                }
             }
         }
+    }
+
+    /// Gives the instance to the claim, unless it is another's.
+    fn is_given(&self, instance: &InstanceInfo, launch: &Launch<'_>) -> bool {
+        let id = provider_id::of(&instance.zone, &instance.id);
+        !self.objects.is_claimed(&id) && self.services.owners.give(&instance.id, &launch.request.claim)
     }
 
     fn plans(&self, launch: &Launch<'_>) -> Result<Vec<Plan>, ProviderError> {
@@ -187,7 +213,7 @@ impl AwsProvider {
                 cluster: &self.services.cluster(),
                 capacity_type: launch.capacity_type,
                 tenancy: launch::tenancy(&launch.request.requirements),
-                labels: &launch.request.labels,
+                labels: &launch.labels,
                 taints: &launch.request.taints,
                 startup_taints: &launch.request.startup_taints,
                 requirements: &launch.request.requirements,
@@ -222,7 +248,12 @@ impl AwsProvider {
     }
 
     /// The request, and the addresses that were taken for it.
-    fn order(&self, launch: &Launch<'_>, plans: &[Plan]) -> Result<(FleetRequest, Deduction), ProviderError> {
+    fn order(
+        &self,
+        launch: &Launch<'_>,
+        plans: &[Plan],
+        token: &str,
+    ) -> Result<(FleetRequest, Deduction), ProviderError> {
         let zones = class_view::zones(launch.class);
         let requirements = &launch.request.requirements;
         let subnets = &self.services.resolver.subnets;
@@ -251,12 +282,15 @@ impl AwsProvider {
             },
             context: context.filter(|_| !is(annotations::MIN_VALUES_RELAXED)),
             tags: &launch.tags,
-            token: &launch.request.token,
+            token,
         };
-        let request = fleet::request(order).map_err(|error| {
+        let mut request = fleet::request(order).map_err(|error| {
             subnets.addresses(|addresses| addresses.give_back(&deduction, None));
             launch_failed(&error.to_string())
         })?;
+        if let Some(custom) = CustomTemplate::of(launch.class) {
+            custom.put_on(&mut request);
+        }
         Ok((request, deduction))
     }
 
@@ -274,6 +308,11 @@ impl AwsProvider {
             );
         }
     }
+}
+
+/// Claims that users made by hand belong to no pool.
+pub(super) fn pool(request: &LaunchRequest) -> &str {
+    request.pool.as_ref().map_or("", model::PoolName::as_str)
 }
 
 fn used_subnet(answer: &FleetAnswer) -> Option<String> {

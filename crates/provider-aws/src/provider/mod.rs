@@ -1,6 +1,7 @@
 //! EC2 behind the trait that the controllers know.
 
 mod delivery;
+mod heir;
 mod launch;
 mod lessons;
 mod partition;
@@ -14,9 +15,9 @@ use api::{aws::EC2NodeClass, labels::annotations};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClaimName, Labels, ProviderId, Requirements, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog,
+    ClaimName, Labels, NodeName, ProviderId, Requirements, Vocabulary, node::NodeClassRef, pool::Pool,
+    snapshot::Catalog,
 };
-use parking_lot::Mutex;
 use provider::{
     CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, RegistrationHook,
     RepairPolicy, Termination,
@@ -29,6 +30,7 @@ use crate::{
     catalog::CatalogError,
     class_view, drift,
     instances::{Ending, Freshness, InstanceError},
+    launch::custom::CustomTemplate,
     machine::{self, Purchase},
     objects::Objects,
     offering::overlay_prices,
@@ -49,8 +51,6 @@ pub struct AwsProvider {
     repair_policies: Vec<RepairPolicy>,
     registration_hooks: Vec<Arc<dyn RegistrationHook>>,
     launches: Cache<String, Launched>,
-    /// Whom instances were launched for, until their tags tell.
-    owners: Mutex<BTreeMap<String, ClaimName>>,
     queue: Option<Queue>,
 }
 
@@ -63,7 +63,6 @@ impl AwsProvider {
             repair_policies: repair::policies(),
             registration_hooks: vec![Arc::new(Partition(services.clone()))],
             launches: Cache::new(services.clock.clone(), LAUNCH_REMEMBERED),
-            owners: Mutex::default(),
             queue: name.map(|name| Queue::new(services.clone(), name)),
             services,
         }
@@ -85,7 +84,7 @@ impl AwsProvider {
             let tagged = info.tags.get(tags::NODE_CLAIM).map(ClaimName::from);
             told.push(Instance {
                 provider_id: provider_id::of(&info.zone, &info.id),
-                claim: tagged.or_else(|| self.owners.lock().get(&info.id).cloned()),
+                claim: tagged.or_else(|| self.services.owners.of(&info.id)),
                 launched: info.launched.unwrap_or(Timestamp::UNIX_EPOCH),
                 labels: machine::labels(info, &purchase, shape.as_ref(), class.as_deref()),
             });
@@ -170,7 +169,7 @@ impl CloudProvider for AwsProvider {
         match self.services.instances.end(instance).await {
             Ok(Ending::Requested) => Ok(Termination::Requested),
             Ok(Ending::Gone) => {
-                self.owners.lock().remove(instance);
+                self.services.owners.forget(instance);
                 let purchase = before.map(|info| Purchase::of(&info, self.services.reserved_capacity));
                 if let Some(Purchase::Reserved { reservation, .. }) = purchase {
                     self.services.resolver.reservations.terminated(&reservation);
@@ -198,6 +197,16 @@ impl CloudProvider for AwsProvider {
         Ok(self.told(listed.iter().filter(|info| !machine::is_ending(info))))
     }
 
+    /// EC2 names an instance when it launches it, and may take a moment to show it.
+    async fn node_name(&self, id: &ProviderId) -> Result<Option<NodeName>, ProviderError> {
+        let Some(instance) = provider_id::instance_id(id) else {
+            return Ok(None);
+        };
+        let found = self.services.instances.get(instance, Freshness::Remembered).await;
+        let name = found.map_err(refused)?.map(|info| info.private_dns);
+        Ok(name.filter(|name| !name.is_empty()).map(NodeName::from))
+    }
+
     async fn catalog(&self, pool: &Pool) -> Result<Catalog, ProviderError> {
         let class = self.objects.class(&pool.template.class.name);
         let Some(class) = class.filter(|class| class.metadata.deletion_timestamp.is_none()) else {
@@ -219,8 +228,9 @@ impl CloudProvider for AwsProvider {
         let Some(class) = self.objects.class(&class.name) else {
             return Ok(None);
         };
+        let is_custom = CustomTemplate::of(&class).is_some();
         let claim = self.objects.claim_annotations(instance).unwrap_or_default();
-        if let Some(reason) = drift::of_hash(&annotations_of(&class), &claim) {
+        if let Some(reason) = drift::of_hash(&annotations_of(&class), &claim).filter(|_| !is_custom) {
             return Ok(Some(reason.as_str().to_owned()));
         }
         let id = provider_id::instance_id(instance).ok_or_else(|| gone(instance))?;
@@ -230,12 +240,17 @@ impl CloudProvider for AwsProvider {
         let group = self.services.placement_group(&class).await.ok();
         let known = group.as_ref().and_then(Option::as_ref);
         let shape = self.services.requirements_of(&class, known, &info.instance_type);
-        let image = drift::of_image(&class, shape.as_ref(), &info).map_err(unavailable)?;
+        // Image, groups and the rest of a template that its user made are that user's business.
+        let image = match is_custom {
+            true => None,
+            false => drift::of_image(&class, shape.as_ref(), &info).map_err(unavailable)?,
+        };
         let found = match image {
             Some(reason) => Some(reason),
             None => {
                 let group = group.as_ref().map(Option::as_ref);
-                self.place_drift(&class, &info, group).await?
+                let found = self.place_drift(&class, &info, group).await?;
+                found.filter(|reason| !is_custom || *reason != drift::Reason::SecurityGroup)
             }
         };
         Ok(found.map(|reason| reason.as_str().to_owned()))

@@ -1,10 +1,11 @@
 mod afterwards;
 mod expressions;
+mod inheritance;
 mod own_prices;
 mod partitions;
 mod waves;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use ::provider::{
     NoticeKind,
@@ -20,10 +21,12 @@ use model::{
     CapacityType, InstanceType, Offering, Quantity, Requirement, Requirements, Resources,
     pool::{ConsolidationPolicy, Disruption, Template},
 };
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;
 use crate::{
+    Inherited,
     error::AwsError,
     options::Options,
     ports::{FleetAnswer, FleetError, FleetOverride, Market},
@@ -35,6 +38,8 @@ struct Known {
     class: Mutex<Option<Arc<EC2NodeClass>>>,
     stamps: Mutex<Labels>,
     overlays: Mutex<Vec<Arc<NodeOverlay>>>,
+    claimed: Mutex<BTreeSet<ProviderId>>,
+    inherited: Mutex<BTreeMap<ClaimName, Inherited>>,
 }
 
 impl Objects for Known {
@@ -44,6 +49,14 @@ impl Objects for Known {
 
     fn claim_annotations(&self, _: &ProviderId) -> Option<Labels> {
         Some(self.stamps.lock().clone())
+    }
+
+    fn is_claimed(&self, instance: &ProviderId) -> bool {
+        self.claimed.lock().contains(instance)
+    }
+
+    fn inherited(&self, claim: &ClaimName) -> Option<Inherited> {
+        self.inherited.lock().get(claim).copied()
     }
 
     fn overlays(&self) -> Vec<Arc<NodeOverlay>> {
@@ -71,6 +84,8 @@ async fn scene_with(change: impl FnOnce(&mut crate::Foundation)) -> Scene {
         class: Mutex::new(Some(Arc::new(samples::ready_class()))),
         stamps: Mutex::default(),
         overlays: Mutex::default(),
+        claimed: Mutex::default(),
+        inherited: Mutex::default(),
     });
     Scene {
         provider: AwsProvider::new(services.clone(), objects.clone()),

@@ -3,7 +3,10 @@
 use api::{aws::EC2NodeClass, labels::aws};
 use model::Requirements;
 
-use crate::{class_view, family, instance_type::Shape};
+use crate::{
+    class_view, family,
+    instance_type::{Incompatible, Shape},
+};
 
 /// Known to every region and cheap to try, should no pool say what it wants.
 const FALLBACK: [&str; 2] = ["m5.large", "m6g.large"];
@@ -12,7 +15,9 @@ pub const TENANCY_KEY: &str = aws::INSTANCE_TENANCY;
 
 /// The type to try: one that pools of the class would launch, on a plain image rather than on one for accelerators.
 pub fn of<'a>(class: &EC2NodeClass, shapes: &'a [Shape], pools: &[Requirements]) -> Option<&'a Shape> {
-    let usable: Vec<&Shape> = shapes.iter().filter(|shape| shape.incompatible.is_none()).collect();
+    // Whether there is an image is asked last, so that pools which no image serves are not passed over for others.
+    let is_usable = |shape: &&Shape| matches!(shape.incompatible, None | Some(Incompatible::NoImage));
+    let usable: Vec<&Shape> = shapes.iter().filter(is_usable).collect();
     let is_wanted = |shape: &&Shape| pools.iter().any(|pool| shape.requirements.overlaps(pool));
     let mut wanted: Vec<&Shape> = usable.iter().copied().filter(is_wanted).collect();
     // What a pool asks for does not matter to Windows, whose images run on few types.

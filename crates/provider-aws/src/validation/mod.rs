@@ -24,6 +24,7 @@ use crate::{
     catalog::CatalogError,
     class_view,
     error::{AwsError, launch_failure},
+    instance_type::Incompatible,
     launch::template::{self, Plan, TemplateError},
     ports::{Allocation, DryLaunch, FleetGroup, FleetOverride, FleetRequest, Interface, Market, Tags},
     services::Services,
@@ -60,7 +61,12 @@ pub enum ValidationError {
     ServiceCidr(#[source] AwsError),
     #[error("instance types are not known")]
     Types(#[source] CatalogError),
-    #[error("no instance type runs any image of the class")]
+    #[error(
+        "no image of the class runs on an instance type that is asked for: {images}; select images of another \
+         architecture in amiSelectorTerms, or other types in the NodePool"
+    )]
+    NoImageFits { images: String },
+    #[error("the class has nothing to try")]
     NothingToTry,
     #[error("no launch template can be made")]
     Plan(#[source] TemplateError),
@@ -167,6 +173,20 @@ impl Validator {
         judged
     }
 
+    /// Why a pool of the class gets no nodes, should none of the images run on any type that the pool admits. The class may
+    /// be of use to other pools all the same.
+    pub fn unserved(&self, class: &EC2NodeClass, pool: &Requirements) -> Option<String> {
+        let shapes = self.services.catalog.shapes_of(class, None).ok()?;
+        let mut wanted = shapes
+            .iter()
+            .filter(|shape| shape.requirements.overlaps(pool))
+            .peekable();
+        wanted.peek()?;
+        let images = class_view::images_named(class);
+        let is_unserved = wanted.all(|shape| shape.incompatible == Some(Incompatible::NoImage));
+        is_unserved.then(|| ValidationError::NoImageFits { images }.to_string())
+    }
+
     /// AL2023 nodes do not come up without it.
     async fn learn_service_cidr(&self, class: &EC2NodeClass) -> Result<(), Judged> {
         if class_view::family(class) != AmiFamily::Al2023 {
@@ -210,7 +230,9 @@ impl Validator {
         let group = services.placement_group(class).await.ok().flatten();
         let shapes = services.catalog.shapes_of(class, group.as_ref());
         let shapes = shapes.map_err(ValidationError::Types)?;
-        let shape = candidate::of(class, &shapes, pools).ok_or(ValidationError::NothingToTry)?;
+        let shape = candidate::of(class, &shapes, pools).ok_or_else(|| ValidationError::NoImageFits {
+            images: class_view::images_named(class),
+        })?;
         let candidate = InstanceType::new(
             shape.name.as_str().into(),
             shape.requirements.clone(),
@@ -253,6 +275,7 @@ impl Validator {
             context: None,
             groups: vec![FleetGroup {
                 template_name: plan.name.clone(),
+                version: None,
                 overrides: class_view::subnets(class).iter().flat_map(offered).collect(),
             }],
             market: Market::OnDemand(Allocation::Price),

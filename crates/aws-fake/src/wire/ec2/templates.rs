@@ -175,5 +175,6 @@ fn volume(params: &Params) -> Result<Volume, Refusal> {
     Ok(Volume {
         device: params.text("DeviceName").unwrap_or_default().to_owned(),
         gibibytes: params.number("Ebs.VolumeSize")?.unwrap_or(8),
+        snapshot: params.text("Ebs.SnapshotId").map(str::to_owned),
     })
 }

@@ -4,7 +4,7 @@ use api::labels::finalizers::{EC2_NODE_CLASS, TERMINATION};
 use serde_json::Value;
 
 use crate::doctor::{
-    facts::{CLAIMS, EC2_CLASSES, Facts, NODES, called, is_deleting, list, text},
+    facts::{CLAIMS, EC2_CLASSES, Facts, MACHINES, NODES, called, is_deleting, list, text},
     finding::Finding,
 };
 
@@ -18,7 +18,7 @@ pub fn left_behind(facts: &Facts) -> Vec<Finding> {
         let mut finalizers = list(object, "/metadata/finalizers").iter().filter_map(Value::as_str);
         is_deleting(object) && finalizers.any(|name| name == TERMINATION || name == EC2_NODE_CLASS)
     };
-    let objects = [NODES, CLAIMS, EC2_CLASSES]
+    let objects = [NODES, CLAIMS, EC2_CLASSES, MACHINES]
         .into_iter()
         .flat_map(|kind| facts.of(kind))
         .filter(ours);

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use api::{
     conditions::{self, node_claim as condition},
+    labels,
     v1::NodeClaim,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -12,10 +13,12 @@ use model::ProviderId;
 use provider::Instance;
 use state::View;
 
-use crate::objects::{instance_of, is_deleting, is_ready};
+use crate::objects::{created_at, instance_of, is_deleting, is_ready, pool_of};
 
 /// A launch is recorded within seconds; an instance that young may still find its claim.
 const FRESH: SignedDuration = SignedDuration::from_secs(30);
+/// How far the clocks of the cloud and of the API server may be apart.
+const SKEW: SignedDuration = SignedDuration::from_secs(5);
 
 /// Claims that had lost their instance before the list was asked for and have not found it since.
 pub fn lost_claims(before: &View, now: &View, listed: &[Instance]) -> Vec<Arc<NodeClaim>> {
@@ -59,7 +62,21 @@ fn is_unclaimed(instance: &Instance, view: &View, now: Timestamp) -> bool {
         .and_then(|name| view.claims.named(name.as_str()))
         .is_some_and(|claim| may_own(claim, instance));
     let young = now.duration_since(instance.launched) < FRESH;
-    !young && !launching && view.claims_of(instance.provider_id.as_str()).is_empty()
+    !young
+        && !launching
+        && !may_be_inherited(instance, view)
+        && view.claims_of(instance.provider_id.as_str()).is_empty()
+}
+
+/// An instance of which the cloud does not know whom it was launched for may be that of any claim of its pool that is older
+/// and still waits: the process that launched it died before it could write that down. Claims do not wait for long.
+fn may_be_inherited(instance: &Instance, view: &View) -> bool {
+    let pool = instance.labels.get(labels::NODE_POOL).map_or("", AsRef::as_ref);
+    let may_own = |claim: &NodeClaim| {
+        let is_older = created_at(claim).is_some_and(|created| created <= instance.launched + SKEW);
+        instance_of(claim).is_none() && !is_deleting(claim) && pool_of(claim) == pool && is_older
+    };
+    instance.claim.is_none() && view.claims.values().any(|claim| may_own(claim))
 }
 
 /// Whether the claim has this instance, or may yet get it.
@@ -145,5 +162,42 @@ mod tests {
         assert!(!is_unclaimed(&instance("kwok://b", Some("gone"), 10), &view, now));
         assert!(is_unclaimed(&instance("kwok://b", Some("gone"), 600), &view, now));
         assert!(is_unclaimed(&instance("kwok://b", None, 600), &view, now));
+    }
+
+    /// A claim that waits may be whom an instance without a name on it was launched for.
+    #[test]
+    fn an_instance_of_nobody_knows_whom_waits_for_the_claims_of_its_pool() {
+        let index = Index::new(
+            std::sync::Arc::default(),
+            Served::new([("g".to_owned(), "K".to_owned())]),
+        );
+        let created: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+        let waiting: NodeClaim = serde_json::from_value(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {
+                "name": "c", "uid": "u", "resourceVersion": "1", "creationTimestamp": created.to_string(),
+                "labels": {"karpenter.sh/nodepool": "web"},
+            },
+            "spec": {"requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"}},
+        }))
+        .expect("the literal is a claim");
+        index.apply(waiting);
+        let view = index.view();
+        let now = created + SignedDuration::from_mins(10);
+        let instance = |claim: Option<&str>, pool: &str, after: i64| Instance {
+            provider_id: "aws:///a/i-1".into(),
+            claim: claim.map(Into::into),
+            launched: created + SignedDuration::from_secs(after),
+            labels: [("karpenter.sh/nodepool".into(), pool.into())].into_iter().collect(),
+        };
+        let table = [
+            (instance(None, "web", 1), false),
+            (instance(None, "api", 1), true),
+            (instance(None, "web", -60), true),
+            (instance(Some("gone"), "web", 1), true),
+        ];
+        for (instance, unclaimed) in table {
+            assert_eq!(is_unclaimed(&instance, &view, now), unclaimed, "{instance:?}");
+        }
     }
 }

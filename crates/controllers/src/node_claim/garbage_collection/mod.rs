@@ -16,6 +16,7 @@ use crate::{
     context::Ctx,
     error::{CloudError, StepError},
     metrics::DisruptedWhy,
+    objects::adopted_by,
     runtime::{Action, Reconcile},
 };
 
@@ -36,6 +37,14 @@ impl GarbageCollection {
     }
 
     async fn collect_claim(&self, claim: &NodeClaim) -> Result<(), StepError> {
+        // An instance of another program's time may lack the marks by which instances are listed.
+        if let Some(id) = adopted_by(claim) {
+            let found = self.ctx.cloud.instance(&id).await;
+            let action = "find an instance";
+            if found.map_err(|cause| CloudError { action, cause })?.is_some() {
+                return Ok(());
+            }
+        }
         remove(&self.ctx, claim, DisruptedWhy::GarbageCollected).await?;
         info!(NodeClaim = %claim.name_any(), "garbage collected nodeclaim whose instance is gone");
         Ok(())

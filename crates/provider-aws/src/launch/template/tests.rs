@@ -283,7 +283,7 @@ fn types_are_grouped_by_what_their_template_depends_on() {
         ["ami-amd: m5.large c5.large", "ami-amd: m5.xlarge", "ami-arm: m6g.large"]
     );
     case.types = vec![shape("odd.large", "riscv64", 29, 0)];
-    assert!(matches!(case.plans(), Err(TemplateError::NoImageFits)));
+    assert!(matches!(case.plans(), Err(TemplateError::NoImageFits { .. })));
     case.class.status.as_mut().unwrap().amis = None;
     assert!(matches!(case.plans(), Err(TemplateError::NoImages)));
     let mut bare = self::case();

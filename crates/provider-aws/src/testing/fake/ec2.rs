@@ -177,6 +177,8 @@ impl Ec2 for FakeAws {
         state.serial = serial;
         state.fleets_by_token.extend(token.map(|token| (token, answer.clone())));
         let security_groups = state.groups_of(request);
+        let mut tags = request.tags.clone();
+        tags.extend(state.template_tag(request));
         for group in &answer.instances {
             for id in &group.ids {
                 let instance = InstanceInfo {
@@ -187,7 +189,7 @@ impl Ec2 for FakeAws {
                     image_id: group.chosen.image_id.clone().unwrap_or_default(),
                     subnet: group.chosen.subnet.clone(),
                     security_groups: security_groups.clone(),
-                    tags: request.tags.clone(),
+                    tags: tags.clone(),
                     launched: Some(self.now()),
                     lifecycle: group.lifecycle.clone(),
                     tenancy: "default".to_owned(),

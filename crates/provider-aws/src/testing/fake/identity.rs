@@ -71,6 +71,10 @@ impl Iam for FakeAws {
         }
     }
 
+    async fn role(&self, _: &str) -> Result<(), AwsError> {
+        self.called("GetRole").map(drop)
+    }
+
     async fn profiles(&self, path_prefix: &str) -> Result<Vec<ProfileInfo>, AwsError> {
         let state = self.called("ListInstanceProfiles")?;
         let found = state

@@ -68,6 +68,13 @@ impl State {
         let interface = data.and_then(|data| data.interfaces.first());
         interface.map(|interface| interface.groups.clone()).unwrap_or_default()
     }
+
+    /// What EC2 itself tags the instances of a fleet with: the first of its templates, which is the only one here.
+    pub fn template_tag(&self, request: &FleetRequest) -> Option<(String, String)> {
+        let name = &request.groups.first()?.template_name;
+        let (template, ..) = self.templates.get(name)?;
+        Some((crate::tags::LAUNCH_TEMPLATE_ID.to_owned(), template.id.clone()))
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
