@@ -128,6 +128,10 @@ impl Duties for OnEc2 {
         self.ec2.join(fleet, Arc::new(self.client.clone()));
     }
 
+    fn cluster_name(&self) -> Option<String> {
+        Some(self.ec2.services.options.cluster_name.clone())
+    }
+
     fn metrics(&self) -> String {
         self.ec2.services.metrics.encoded() + &self.calls.encoded()
     }

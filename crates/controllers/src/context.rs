@@ -9,8 +9,8 @@ use rand::{SeedableRng, rngs::StdRng};
 use state::Index;
 
 use crate::{
-    catalog::Shelves, metrics::Metrics, node_pool::registration_health::Health, outbox::Outbox, static_capacity::Slots,
-    writer::Writer,
+    catalog::Shelves, metrics::Metrics, node_pool::registration_health::Health, outbox::Outbox,
+    provisioning::promises::Promises, static_capacity::Slots, writer::Writer,
 };
 
 /// Settings that decisions and waits depend on.
@@ -31,6 +31,8 @@ pub struct Knobs {
     pub node_repair: bool,
     /// Whether series per object are kept.
     pub observe_cluster: bool,
+    /// Whether annotations of the time of Provisioners count.
+    pub old_words: bool,
     pub features: Features,
 }
 
@@ -43,6 +45,10 @@ pub struct Features {
     pub capacity_buffer: bool,
     /// Node overlays change prices and capacities.
     pub node_overlay: bool,
+    /// Node objects are made when their instances are launched.
+    pub pre_registration: bool,
+    /// Pods are bound to nodes that are made so, before anybody else can see them.
+    pub proactive_binding: bool,
 }
 
 impl Default for Knobs {
@@ -56,6 +62,7 @@ impl Default for Knobs {
             registration_timeout: Duration::from_secs(15 * 60),
             node_repair: false,
             observe_cluster: true,
+            old_words: false,
             features: Features::default(),
         }
     }
@@ -85,6 +92,8 @@ pub struct Ctx {
     pub shelves: Arc<Shelves>,
     /// Room that is held under the limits of static pools.
     pub slots: Arc<Slots>,
+    /// Which pods claims were made for.
+    pub promises: Arc<Promises>,
     /// Where names of claims come from.
     pub random: Arc<Mutex<StdRng>>,
 }

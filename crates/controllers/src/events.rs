@@ -198,6 +198,13 @@ pub const EVENTS: &[EventFact] = &[
         TWO_MINUTES,
     ),
     event(
+        "NameConflict",
+        "Warning",
+        "Provisioner, AWSNodeTemplate",
+        "an object of v1 has the name of the one that this would become, and is left as it is",
+        TWO_MINUTES,
+    ),
+    event(
         "NoCompatibleInstanceTypes",
         "Warning",
         "NodePool",
@@ -265,6 +272,13 @@ pub const EVENTS: &[EventFact] = &[
         "Warning",
         "NodeClaim",
         "the node joined without the taint karpenter.sh/unregistered",
+        TWO_MINUTES,
+    ),
+    event(
+        "ValidationFailed",
+        "Warning",
+        "Provisioner, AWSNodeTemplate, EC2NodeClass",
+        "the object cannot be converted, or EC2 could not be asked whether the class can launch anything",
         TWO_MINUTES,
     ),
 ];

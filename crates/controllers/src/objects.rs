@@ -4,6 +4,7 @@ use api::{labels, v1::NodeClaim};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::{Resource, ResourceExt};
+use model::ProviderId;
 
 use crate::outbox::About;
 
@@ -61,6 +62,12 @@ pub fn released<K: Resource + Clone>(object: &K) -> K {
 pub fn instance_of(claim: &NodeClaim) -> Option<&str> {
     let id = claim.status.as_ref()?.provider_id.as_deref()?;
     (!id.is_empty()).then_some(id)
+}
+
+/// The instance that a claim takes over instead of launching one.
+pub fn adopted_by(claim: &NodeClaim) -> Option<ProviderId> {
+    let id = claim.annotations().get(labels::compatibility::ADOPTS)?;
+    (!id.is_empty()).then(|| id.as_str().into())
 }
 
 /// The instance that a node runs on.

@@ -69,6 +69,7 @@ impl Bench {
             knobs: Arc::new(Knobs::default()),
             health: Arc::new(Health::default()),
             shelves: Arc::new(Shelves::default()),
+            promises: Arc::default(),
             slots: Arc::new(Slots::default()),
             random: Ctx::seeded(1),
         };

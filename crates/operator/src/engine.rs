@@ -3,8 +3,11 @@
 use std::{fmt::Debug, sync::Arc};
 
 use api::{
+    Stored,
+    aws::AwsNodeTemplate,
     v1::{NodeClaim, NodePool},
     v1alpha1::NodeOverlay,
+    v1alpha5::{Machine, Provisioner},
     v1beta1::CapacityBuffer,
 };
 use clock::Clock;
@@ -15,13 +18,16 @@ use controllers::{
     metrics::Metrics,
     node_pool::registration_health::Health,
     outbox::Outbox,
+    provisioning::promises::Promises,
     static_capacity::Slots,
     writer::Writer,
 };
+use controllers_legacy::Place;
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, ReplicaSet, StatefulSet},
     core::v1::{
-        Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, Service,
+        ConfigMap, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController,
+        Service,
     },
     policy::v1::PodDisruptionBudget,
     resource::v1::{DeviceClass, ResourceClaim, ResourceSlice},
@@ -40,7 +46,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::settings::Settings;
+use crate::{
+    legacy::Legacy,
+    settings::{LegacyApis, Settings},
+};
+
+/// Where the chart installs, and so where the settings of the time of Provisioners were.
+const DEFAULT_NAMESPACE: &str = "kube-system";
 
 /// All that the controllers need from outside.
 #[derive(Clone)]
@@ -71,8 +83,18 @@ impl Engine {
         self.start_with(|_| ())
     }
 
-    /// As [`start`](Self::start), with controllers that only the provider at hand has.
+    /// As [`start`](Self::start), with controllers that only the provider at hand has. Objects of the time of Provisioners
+    /// are followed where the settings say so: nobody is asked here.
     pub fn start_with(&self, join: impl FnOnce(&mut Fleet)) -> Running {
+        let legacy = (self.settings.legacy_apis == LegacyApis::On).then(|| Legacy {
+            place: Place::default(),
+            namespace: DEFAULT_NAMESPACE.to_owned(),
+        });
+        self.start_beside(legacy, join)
+    }
+
+    /// As [`start_with`](Self::start_with), for somebody who has found out about the time of Provisioners.
+    pub fn start_beside(&self, legacy: Option<Legacy>, join: impl FnOnce(&mut Fleet)) -> Running {
         let kinds = self.cloud.node_classes();
         let served = Served::new(kinds.iter().map(|kind| (kind.group.to_owned(), kind.kind.to_owned())));
         let index = Arc::new(Index::new(self.cloud.vocabulary(), served));
@@ -86,15 +108,26 @@ impl Engine {
             clock: self.clock.clone(),
             outbox,
             metrics: metrics.clone(),
-            knobs: Arc::new(knobs(&self.settings)),
+            knobs: Arc::new(Knobs {
+                old_words: legacy.is_some(),
+                ..knobs(&self.settings)
+            }),
             health: Arc::new(Health::default()),
             shelves: Arc::new(Shelves::default()),
             slots: Arc::new(Slots::default()),
+            promises: Arc::new(Promises::default()),
             random: Ctx::seeded(self.seed),
         };
 
         let mut tasks = JoinSet::new();
         // The controllers subscribe before the first list arrives, so that they miss nothing.
+        let place = legacy.as_ref().map(|legacy| legacy.place.clone());
+        let join = |fleet: &mut Fleet| {
+            place
+                .into_iter()
+                .for_each(|place| controllers_legacy::join(fleet, place));
+            join(fleet);
+        };
         for task in fleet::all(&ctx, join) {
             tasks.spawn(task.run);
         }
@@ -131,6 +164,15 @@ impl Engine {
         }
         if gates.node_overlay {
             self.optional_feed::<NodeOverlay>(&index, &mut tasks);
+        }
+        if let Some(legacy) = &legacy {
+            self.optional_feed::<Stored<Provisioner>>(&index, &mut tasks);
+            self.optional_feed::<Stored<AwsNodeTemplate>>(&index, &mut tasks);
+            self.optional_feed::<Stored<Machine>>(&index, &mut tasks);
+            let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &legacy.namespace);
+            let settings =
+                Feed::new(api, (), index.clone(), FeedPace::default()).only(controllers_legacy::GLOBAL_SETTINGS);
+            tasks.spawn(settings.run());
         }
         for kind in kinds {
             let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
@@ -189,6 +231,8 @@ fn knobs(settings: &Settings) -> Knobs {
             static_capacity: settings.feature_gates.static_capacity,
             capacity_buffer: settings.feature_gates.capacity_buffer,
             node_overlay: settings.feature_gates.node_overlay,
+            pre_registration: settings.feature_gates.node_pre_registration,
+            proactive_binding: settings.feature_gates.node_pre_registration && settings.feature_gates.proactive_binding,
         },
         ..Knobs::default()
     }

@@ -8,6 +8,7 @@
 pub mod endpoints;
 mod engine;
 pub mod lease;
+pub mod legacy;
 pub mod logging;
 mod operator;
 mod process;

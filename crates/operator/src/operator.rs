@@ -7,6 +7,7 @@ use controllers::{
     fleet::Fleet,
     metrics::{self, Exposition, Scene},
 };
+use controllers_legacy::Place;
 use kube::Client;
 use parking_lot::RwLock;
 use state::Index;
@@ -18,6 +19,7 @@ use crate::{
     endpoints::{self, Check, PortTaken, Render},
     engine::{Broken, Engine, Running},
     lease::{Election, LeaseError, Standing},
+    legacy::{self, Legacy},
     process, profiling,
     requests::Requests,
 };
@@ -51,6 +53,11 @@ pub trait Duties: Send + Sync {
 
     /// Adds the controllers that only this provider has.
     fn join(&self, _: &mut Fleet) {}
+
+    /// The name by which the cloud knows the cluster.
+    fn cluster_name(&self) -> Option<String> {
+        None
+    }
 
     /// What only this provider counts, as a registry encodes it.
     fn metrics(&self) -> String {
@@ -154,7 +161,18 @@ impl Operator {
             () = stop.cancelled() => return Ok(()),
             () = self.duties.take_over() => {}
         }
-        let running = self.engine.start_with(|fleet| self.duties.join(fleet));
+        let legacy = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            wanted = legacy::is_wanted(&self.engine.client, self.engine.settings.legacy_apis) => wanted,
+        };
+        let legacy = legacy.then(|| Legacy {
+            place: Place {
+                cluster_name: self.duties.cluster_name(),
+            },
+            namespace: self.namespace.clone(),
+        });
+        let running = self.engine.start_beside(legacy, |fleet| self.duties.join(fleet));
         self.open(windows, &running);
         info!(version = self.version, "started controllers");
         tokio::select! {

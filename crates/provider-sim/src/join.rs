@@ -8,9 +8,10 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Node;
 use kube::{
     Api, Client,
-    api::{DeleteParams, PostParams, Preconditions},
+    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
 };
 use model::ProviderId;
+use serde_json::json;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
@@ -76,6 +77,7 @@ async fn join(cloud: &SimCloud, nodes: &Api<Node>, machine: &Machine) -> bool {
                 // Either an answer to an earlier attempt was lost, or an older node of that name is still going away.
                 if let Ok(Some(present)) = nodes.get_opt(machine.node.as_str()).await
                     && is_of(&present, machine)
+                    && takes(nodes, &object).await
                 {
                     return true;
                 }
@@ -97,6 +99,16 @@ async fn join(cloud: &SimCloud, nodes: &Api<Node>, machine: &Machine) -> bool {
         }
         pause = (pause + pause).min(LONGEST_PAUSE);
     }
+}
+
+/// A kubelet that finds its node there leaves its taints as they are, and adds its own labels and what it reports.
+async fn takes(nodes: &Api<Node>, object: &Node) -> bool {
+    let metadata = json!({"labels": object.metadata.labels, "annotations": object.metadata.annotations});
+    let (metadata, status) = (json!({ "metadata": metadata }), json!({ "status": object.status }));
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    let params = PatchParams::default();
+    let labelled = nodes.patch(name, &params, &Patch::Merge(&metadata)).await;
+    labelled.is_ok() && nodes.patch_status(name, &params, &Patch::Merge(&status)).await.is_ok()
 }
 
 /// Deletes the Node of a machine that is gone. Finalizers may keep the object for longer; they are others' business.

@@ -13,8 +13,8 @@ use api::labels::annotations::CAPACITY_OVERLAY_APPLIED;
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceType, LabelKey, Offering, ProviderId, Resources, Vocabulary, node::NodeClassRef, pool::Pool,
-    snapshot::Catalog as Shapes,
+    CapacityType, InstanceType, LabelKey, NodeName, Offering, ProviderId, Resources, Vocabulary, node::NodeClassRef,
+    pool::Pool, snapshot::Catalog as Shapes,
 };
 use parking_lot::Mutex;
 use provider::{
@@ -260,6 +260,11 @@ impl CloudProvider for SimProvider {
     async fn instances(&self) -> Result<Vec<Instance>, ProviderError> {
         self.cloud.answer().map_err(unanswered)?;
         Ok(self.cloud.live().iter().map(|machine| instance(machine)).collect())
+    }
+
+    async fn node_name(&self, id: &ProviderId) -> Result<Option<NodeName>, ProviderError> {
+        self.cloud.answer().map_err(unanswered)?;
+        Ok(self.cloud.machine(id).map(|machine| machine.node.clone()))
     }
 
     async fn catalog(&self, pool: &Pool) -> Result<Shapes, ProviderError> {

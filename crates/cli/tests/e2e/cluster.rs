@@ -34,13 +34,13 @@ impl Cluster {
         let plane = ControlPlane::start(parts).await.expect("the control plane starts");
         let client = plane.client().await.expect("its kubeconfig is good");
         let cluster = Self { plane, client };
-        cluster.install_crds(variant).await;
+        cluster.install(api::crds::all(variant)).await;
         cluster
     }
 
-    async fn install_crds(&self, variant: Variant) {
+    pub async fn install(&self, definitions: Vec<CustomResourceDefinition>) {
         let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        for crd in api::crds::all(variant) {
+        for crd in definitions {
             crds.create(&PostParams::default(), &crd)
                 .await
                 .expect("the CRD is accepted");

@@ -5,5 +5,6 @@
 mod aws;
 mod cluster;
 mod controller;
+mod legacy;
 mod rotation;
 mod scale;

@@ -76,19 +76,21 @@ impl Live {
 
     /// The program runs beside the server, so that neither waits for the other.
     pub async fn run(&self, arguments: &[&str]) -> Output {
-        let folder = self.folder().to_owned();
-        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
-        let run = tokio::task::spawn_blocking(move || karpenter(&folder, &arguments));
+        self.run_with(arguments, &[]).await
+    }
+
+    /// With variables in its environment.
+    pub async fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+        let mut program = karpenter(self.folder(), arguments);
+        program.envs(variables.iter().copied());
+        let run = tokio::task::spawn_blocking(move || program.output().expect("the program runs"));
         run.await.expect("the program ends")
     }
 }
 
 /// The program in a folder, with no cluster but those that its arguments name.
-pub fn karpenter<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_karpenter"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("KUBECONFIG")
-        .output()
-        .expect("the program runs")
+pub fn karpenter<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_karpenter"));
+    program.args(arguments).current_dir(folder).env_remove("KUBECONFIG");
+    program
 }

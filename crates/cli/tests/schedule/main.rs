@@ -51,6 +51,8 @@ impl Input {
             arguments.extend(["--instance-types", "types.json"]);
         }
         server::karpenter(self.folder.path(), &arguments)
+            .output()
+            .expect("the program runs")
     }
 
     /// What was printed, of a run that went well.

@@ -129,4 +129,9 @@ fn tell_created(ctx: &Ctx, snapshot: &Snapshot, launch: &Launch, created: &NodeC
     let more = launch.instance_types.len().saturating_sub(5);
     info!(NodePool = %launch.pool, NodeClaim = %name, requests = %launch.requests, instance_types = %types, more, "created nodeclaim");
     tell_nominated(ctx, snapshot, &launch.pods, Some(&name), None);
+    if ctx.knobs.features.proactive_binding {
+        let view = ctx.index.view();
+        ctx.promises
+            .put(name, &launch.pods, |claim| view.claims.named(claim).is_some());
+    }
 }

@@ -15,8 +15,13 @@ use scheduler::Launch;
 
 use super::names;
 
-/// Keys that the solver uses for itself or that every node settles anew; a claim never asks for them.
-const NEVER_WRITTEN: [&str; 3] = [labels::HOSTNAME, labels::REGISTERED, labels::INITIALIZED];
+/// Keys that the solver uses for itself, that every node settles anew, or that no claim may ask for.
+const NEVER_WRITTEN: [&str; 4] = [
+    labels::HOSTNAME,
+    labels::REGISTERED,
+    labels::INITIALIZED,
+    labels::PROVISIONER_NAME,
+];
 
 /// The claim for a launch, still without a name. The hash is that of the template it was planned from, even if the pool
 /// has changed since.

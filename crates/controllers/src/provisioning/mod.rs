@@ -17,6 +17,7 @@ mod decide;
 mod names;
 mod notices;
 mod observe;
+pub mod promises;
 pub mod unreadable;
 
 use std::time::Duration;

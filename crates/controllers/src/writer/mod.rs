@@ -9,7 +9,12 @@ mod failure;
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
-use k8s_openapi::{NamespaceResourceScope, api::core::v1::Pod, api::policy::v1::Eviction};
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::core::v1::{Binding, ObjectReference, Pod},
+    api::policy::v1::Eviction,
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
@@ -100,9 +105,39 @@ impl Writer {
         sent
     }
 
+    /// Server-side apply by the name of a manager: the fields of the document are its own from now on, whoever had them
+    /// before, and those that an earlier document had and this one lacks are removed.
+    pub async fn apply<K: Indexed>(
+        &self,
+        kind: &K::DynamicType,
+        manager: &str,
+        name: &str,
+        document: &Value,
+    ) -> Result<K, ApiError> {
+        let api: Api<K> = Api::all_with(self.client.clone(), kind);
+        let params = PatchParams::apply(manager).force();
+        let applied = answer("apply", name, api.patch(name, &params, &Patch::Apply(document))).await?;
+        self.index.apply_with(applied.clone(), kind);
+        Ok(applied)
+    }
+
+    /// A merge patch whatever the version, for fields that nobody else has a say in.
+    pub async fn merge<K: Indexed>(&self, kind: &K::DynamicType, name: &str, patch: &Value) -> Result<K, ApiError> {
+        let api: Api<K> = Api::all_with(self.client.clone(), kind);
+        let params = PatchParams::default();
+        let merged = answer("patch", name, api.patch(name, &params, &Patch::Merge(patch))).await?;
+        self.index.apply_with(merged.clone(), kind);
+        Ok(merged)
+    }
+
     /// Asks for the end of this very object, not of another with its name. One that is gone already is no failure.
     pub async fn delete<K: Written>(&self, object: &K) -> Result<(), ApiError> {
-        let api: Api<K> = Api::all(self.client.clone());
+        self.delete_of(&(), object).await
+    }
+
+    /// As [`delete`](Self::delete), for a kind that is known only when the program runs.
+    pub async fn delete_of<K: Indexed>(&self, kind: &K::DynamicType, object: &K) -> Result<(), ApiError> {
+        let api: Api<K> = Api::all_with(self.client.clone(), kind);
         let name = object.name_any();
         let params = DeleteParams::default().preconditions(Preconditions {
             uid: object.uid(),
@@ -110,15 +145,14 @@ impl Writer {
         });
         match answer("delete", &name, api.delete(&name, &params)).await {
             Ok(answer) => {
-                if let Some(deleting) = answer.left() {
-                    self.index.absorb(deleting);
-                } else {
-                    self.index.delete(object);
+                match answer.left() {
+                    Some(deleting) => self.index.absorb_with(deleting, kind),
+                    None => self.index.delete_with(object, kind),
                 }
                 Ok(())
             }
             Err(error) if error.failure == ApiFailure::NotFound => {
-                self.index.delete(object);
+                self.index.delete_with(object, kind);
                 Ok(())
             }
             Err(error) => Err(error),
@@ -142,6 +176,28 @@ impl Writer {
         let params = PostParams::default();
         let sent = api.create_subresource::<Eviction, Value>("eviction", &pod.name, &params, &eviction);
         answer("evict", &pod.to_string(), sent).await.map(|_| ())
+    }
+
+    /// Binds a pod to a node in the scheduler's place. The server refuses one that is bound already.
+    pub async fn bind(&self, pod: &PodKey, uid: &PodUid, node: &str) -> Result<(), ApiError> {
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
+        let binding = Binding {
+            metadata: ObjectMeta {
+                name: Some(pod.name.to_string()),
+                namespace: Some(pod.namespace.to_string()),
+                uid: Some(uid.to_string()),
+                ..ObjectMeta::default()
+            },
+            target: ObjectReference {
+                api_version: Some("v1".to_owned()),
+                kind: Some("Node".to_owned()),
+                name: Some(node.to_owned()),
+                ..ObjectReference::default()
+            },
+        };
+        let params = PostParams::default();
+        let sent = api.create_subresource::<Binding, Value>("binding", &pod.name, &params, &binding);
+        answer("bind", &pod.to_string(), sent).await.map(|_| ())
     }
 
     /// Deletes a pod past every budget.

@@ -79,6 +79,9 @@ pub struct Flags {
     /// Spreads for pods that have none, as YAML or JSON. [default: none]
     #[arg(long, value_name = "DOCUMENT")]
     pub scheduler_config: Option<String>,
+    /// Follow Provisioners, AWSNodeTemplates and Machines: auto (where the cluster knows them), true or false. [default: auto]
+    #[arg(long, value_name = "CHOICE")]
+    pub legacy_apis: Option<String>,
     /// Optional features, as Name=true,Name=false.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Option<String>,

@@ -11,6 +11,10 @@ pub struct FeatureGates {
     pub node_overlay: bool,
     pub static_capacity: bool,
     pub capacity_buffer: bool,
+    /// Of early releases, not upstream's any more: node objects are made when their instances are launched.
+    pub node_pre_registration: bool,
+    /// Needs the former: pods are bound to such nodes at once.
+    pub proactive_binding: bool,
 }
 
 impl Default for FeatureGates {
@@ -22,6 +26,8 @@ impl Default for FeatureGates {
             node_overlay: false,
             static_capacity: false,
             capacity_buffer: false,
+            node_pre_registration: false,
+            proactive_binding: false,
         }
     }
 }
@@ -51,6 +57,8 @@ impl FromStr for FeatureGates {
                 "NodeOverlay" => gates.node_overlay = on,
                 "StaticCapacity" => gates.static_capacity = on,
                 "CapacityBuffer" => gates.capacity_buffer = on,
+                "NodePreRegistration" => gates.node_pre_registration = on,
+                "ProactiveBinding" => gates.proactive_binding = on,
                 _ => {}
             }
         }

@@ -30,6 +30,16 @@ pub enum LogLevel {
     Error,
 }
 
+/// Whether objects of the time of Provisioners are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LegacyApis {
+    /// Where the cluster knows their kinds when the controllers start, and lets us read them.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
 /// Everything that can be set, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -61,6 +71,7 @@ pub struct Settings {
     pub ignore_dra_requests: bool,
     pub feature_gates: FeatureGates,
     pub scheduler_config: SchedulerConfig,
+    pub legacy_apis: LegacyApis,
 }
 
 /// Why the program does not start: every setting that is wrong, together.
@@ -134,6 +145,7 @@ impl Settings {
             ignore_dra_requests: sources.truth(flags.ignore_dra_requests.as_ref(), "ignore-dra-requests", true),
             feature_gates: feature_gates(&mut sources, flags),
             scheduler_config: scheduler_config(&mut sources, flags),
+            legacy_apis: legacy_apis(&mut sources, flags),
         };
         // Accepted because upstream's charts set it; it has named nothing since webhooks went away.
         sources.text(flags.karpenter_service.as_ref(), "karpenter-service", "");
@@ -168,6 +180,11 @@ impl Settings {
                 "feature gate SpotToSpotConsolidation",
                 "only empty nodes are consolidated",
             ),
+            (
+                gates.proactive_binding && !gates.node_pre_registration,
+                "feature gate ProactiveBinding without NodePreRegistration",
+                "pods are bound to nodes that are there",
+            ),
         ];
         let lines = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
         lines
@@ -184,6 +201,16 @@ fn log_level(sources: &mut Sources<'_>, flags: &Flags) -> LogLevel {
         ("error", LogLevel::Error),
     ];
     sources.word(flags.log_level.as_ref(), "log-level", &known)
+}
+
+fn legacy_apis(sources: &mut Sources<'_>, flags: &Flags) -> LegacyApis {
+    let known = [
+        ("auto", LegacyApis::Auto),
+        ("", LegacyApis::Auto),
+        ("true", LegacyApis::On),
+        ("false", LegacyApis::Off),
+    ];
+    sources.word(flags.legacy_apis.as_ref(), "legacy-apis", &known)
 }
 
 fn preference_policy(sources: &mut Sources<'_>, flags: &Flags) -> PreferencePolicy {
@@ -300,6 +327,15 @@ mod tests {
         assert!(Settings::default().without_effect().is_empty());
         let settings = from(&[("DISABLE_CONTROLLER_WARMUP", "false")], &Flags::default()).unwrap();
         assert_eq!(settings.without_effect().len(), 1);
+    }
+
+    #[test]
+    fn provisioners_are_followed_where_they_are_unless_told_otherwise() {
+        let choice = |value: &str| from(&[("LEGACY_APIS", value)], &Flags::default()).map(|set| set.legacy_apis);
+        assert_eq!(Settings::default().legacy_apis, LegacyApis::Auto);
+        assert_eq!(choice("true").unwrap(), LegacyApis::On);
+        assert_eq!(choice("false").unwrap(), LegacyApis::Off);
+        assert!(choice("maybe").unwrap_err().to_string().contains("--legacy-apis"));
     }
 
     #[test]

@@ -26,6 +26,14 @@ impl Checker for PlacementsAreLegal {
     }
 
     fn saw(&mut self, seen: &Seen, moment: &Moment<'_>) -> Verdict {
+        if let Seen::Node(change) = seen {
+            let news = change.new.as_ref().filter(|node| has_reported(node));
+            let is_first = change.old.as_ref().is_none_or(|old| !has_reported(old));
+            return match news.filter(|_| is_first) {
+                Some(node) => self.has_room(&change.key.name, node),
+                None => Ok(()),
+            };
+        }
         let Seen::Pod(change) = seen else { return Ok(()) };
         self.count(change);
         let Some(pod) = &change.new else { return Ok(()) };
@@ -37,7 +45,12 @@ impl Checker for PlacementsAreLegal {
             None => Err(format!("pod {} is bound to {name}, which does not exist", change.key)),
             Some(node) => {
                 rules_hold(&change.key, pod, name, &node)?;
-                self.has_room(name, &node)
+                // How much a node has that was made before its kubelet is known when that reports.
+                if has_reported(&node) {
+                    self.has_room(name, &node)
+                } else {
+                    Ok(())
+                }
             }
         }
     }
@@ -76,6 +89,11 @@ impl PlacementsAreLegal {
     }
 }
 
+fn has_reported(node: &Node) -> bool {
+    let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
+    allocatable.is_some_and(|amounts| !amounts.is_empty())
+}
+
 fn rules_hold(key: &Key, pod: &Pod, name: &str, node: &Node) -> Verdict {
     let Some(spec) = &pod.spec else { return Ok(()) };
     let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
@@ -84,7 +102,9 @@ fn rules_hold(key: &Key, pod: &Pod, name: &str, node: &Node) -> Verdict {
         // The scheduler works on what it saw last; a taint of this very moment may have come in between, and the drain
         // looks for such pods.
         let fresh = taint.key == api::labels::taints::DISRUPTED;
-        return if fresh {
+        // This one keeps everybody away but the pods that the node was made for.
+        let reserved = taint.key == api::labels::taints::NOT_READY;
+        return if fresh || reserved {
             Ok(())
         } else {
             Err(format!("pod {key} is bound to {name} against taint {}", taint.key))

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use model::{ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
+use model::{NodeName, ProviderId, Vocabulary, node::NodeClassRef, pool::Pool, snapshot::Catalog};
 use provider::{
     CloudProvider, Instance, LaunchRequest, Launched, NodeClassKind, Notice, ProviderError, RegistrationHook,
     RepairPolicy, Termination,
@@ -64,6 +64,10 @@ impl CloudProvider for Bridge {
 
     async fn instances(&self) -> Result<Vec<Instance>, ProviderError> {
         self.cross(self.cloud.instances()).await
+    }
+
+    async fn node_name(&self, id: &ProviderId) -> Result<Option<NodeName>, ProviderError> {
+        self.cross(self.cloud.node_name(id)).await
     }
 
     async fn catalog(&self, pool: &Pool) -> Result<Catalog, ProviderError> {

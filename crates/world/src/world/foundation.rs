@@ -12,7 +12,7 @@ use kube::{
 };
 use kube_mem::ApiServer;
 use model::ProviderId;
-use provider_sim::{MachineState, SimCloud, SimProvider};
+use provider_sim::{MachineState, SimCloud, SimProvider, machine::NodeObject};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -163,10 +163,12 @@ impl Machines for CloudMachines {
             .unwrap_or_default();
         let machine = self.0.machine(&ProviderId::from(id));
         machine.is_some_and(|machine| {
-            matches!(
-                machine.state(self.0.now()),
-                MachineState::Running | MachineState::Terminating
-            )
+            // A node may be there before its kubelet is.
+            machine.node_object == NodeObject::Created
+                && matches!(
+                    machine.state(self.0.now()),
+                    MachineState::Running | MachineState::Terminating
+                )
         })
     }
 }

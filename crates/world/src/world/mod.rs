@@ -264,7 +264,17 @@ impl World {
         };
         let gvk = GroupVersionKind::try_from(types).expect("a group and a version");
         let resource = ApiResource::from_gvk(&gvk);
-        if matches!(kind, "NodePool" | "NodeClaim" | "NodeOverlay" | "Node") {
+        const CLUSTER_WIDE: [&str; 8] = [
+            "NodePool",
+            "NodeClaim",
+            "NodeOverlay",
+            "Node",
+            "KWOKNodeClass",
+            "Provisioner",
+            "AWSNodeTemplate",
+            "Machine",
+        ];
+        if CLUSTER_WIDE.contains(&kind) {
             Api::all_with(self.client.clone(), &resource)
         } else {
             Api::namespaced_with(self.client.clone(), "default", &resource)

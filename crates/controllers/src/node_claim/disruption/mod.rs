@@ -27,7 +27,7 @@ use super::Draft;
 use crate::{
     context::Ctx,
     error::{CloudError, StepError},
-    objects::{is_deleting, pool_of},
+    objects::{instance_under, is_deleting, pool_of},
     runtime::{Action, Reconcile},
 };
 
@@ -43,6 +43,19 @@ impl DisruptionMarks {
             ctx: ctx.of(Self::NAME),
             known: Mutex::default(),
         }
+    }
+
+    /// Its node says in the words of the time of Provisioners that it is not to be consolidated.
+    fn is_kept(&self, view: &View, facts: &Claim) -> bool {
+        let instance = facts.provider_id.as_ref().filter(|_| self.ctx.knobs.old_words);
+        let nodes = instance
+            .map(|instance| view.nodes_of(instance.as_str()))
+            .unwrap_or_default();
+        nodes.iter().any(|node| {
+            node.annotations()
+                .get(annotations::DO_NOT_CONSOLIDATE)
+                .is_some_and(|word| word == "true")
+        })
     }
 
     async fn drift(
@@ -107,6 +120,14 @@ impl Reconcile for DisruptionMarks {
             Event::Claim(change) => drop(self.known.lock().remove(&ClaimName::from(&*change.key.name))),
             Event::Pool(change) => add_all(&|claim| pool_of(claim) == &*change.key.name),
             Event::Catalog(pool) => add_all(&|claim| pool_of(claim) == pool.as_str()),
+            Event::Node(change) if self.ctx.knobs.old_words => {
+                let instance = change
+                    .latest()
+                    .and_then(|node| instance_under(node))
+                    .unwrap_or_default();
+                let claims = view.claims_of(instance);
+                claims.into_iter().for_each(|claim| add(claim.name_any().into()));
+            }
             Event::NodeClass(change) => add_all(&|claim| claim.spec.node_class_ref.name == *change.key.name),
             _ => {}
         }
@@ -129,7 +150,10 @@ impl Reconcile for DisruptionMarks {
         }
         let now = self.ctx.clock.now();
         let drift = self.drift(&view, claim, facts, (stored, pool), now).await?;
-        let mark = decide(facts, pool, now);
+        let mark = match decide(facts, pool, now) {
+            Mark::Set if self.is_kept(&view, facts) => Mark::Clear,
+            mark => mark,
+        };
         let mut draft = Draft::of(claim, now);
         match mark {
             Mark::Set => draft.conditions.set_true(condition::CONSOLIDATABLE, now),

@@ -9,11 +9,11 @@ use provider::ProviderError;
 use tracing::{error, info};
 
 use super::{
-    devices, hooks,
+    adoption, devices, hooks,
     initialization::{self, Initialization},
     launch,
     liveness::{self, Liveness, Overdue},
-    notices,
+    notices, pre_registration,
     registration::{self, Registration},
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     metrics::DisruptedWhy,
     node_claim::{Draft, remove},
     node_pool::registration_health,
-    objects::{class_label, held, instance_of, is_held, label, pool_of},
+    objects::{adopted_by, class_label, held, instance_of, is_held, is_ready, label, pool_of},
     runtime::Action,
 };
 
@@ -37,7 +37,7 @@ struct Registered {
 }
 
 /// What became of the first step.
-enum Launch {
+pub(super) enum Launch {
     Done,
     /// To be tried again.
     Failed(CloudError),
@@ -78,7 +78,12 @@ pub async fn bring_up(ctx: &Ctx, claim: &NodeClaim) -> Result<Action, StepError>
         give_up(ctx, &draft, overdue).await?;
         return Ok(Action::AwaitChange);
     }
-    record(ctx, draft).await?;
+    let is_new = draft.reaches(condition::LAUNCHED);
+    let claim = record(ctx, draft).await?;
+    // Only now that it is written down: pods of a machine that nobody knows would be lost.
+    if is_new && ctx.knobs.features.pre_registration {
+        pre_registration::announce(ctx, &claim).await;
+    }
     if let Some(failure) = failure {
         return Err(failure);
     }
@@ -112,6 +117,9 @@ async fn launch(ctx: &Ctx, draft: &mut Draft) -> Result<Launch, StepError> {
         // It went while we looked.
         return Ok(Launch::Abandoned);
     };
+    if let Some(instance) = adopted_by(&draft.claim) {
+        return adoption::adopt(ctx, &view, draft, &instance).await;
+    }
     let request = launch::request(planned);
     match ctx.cloud.launch(&request).await {
         Ok(launched) => {
@@ -156,7 +164,8 @@ async fn register(ctx: &Ctx, draft: &mut Draft) -> Result<Registered, StepError>
         }
         Registration::Join { node, unmarked } => (node, unmarked),
     };
-    if unmarked {
+    // A node that ran before its claim was made had nobody to wait for.
+    if unmarked && adopted_by(&draft.claim).is_none() {
         error!(NodeClaim = %draft.claim.name_any(), Node = %node.name_any(), "node joined without the unregistered taint");
         ctx.outbox.publish(notices::unregistered_taint_missing(&draft.claim));
     }
@@ -195,7 +204,10 @@ impl From<Node> for Registered {
     }
 }
 
-async fn initialize(ctx: &Ctx, draft: &mut Draft, node: Option<Node>) -> Result<(), StepError> {
+async fn initialize(ctx: &Ctx, draft: &mut Draft, mut node: Option<Node>) -> Result<(), StepError> {
+    if let Some(ready) = node.as_ref().filter(|node| is_ready(node)) {
+        node = Some(ctx.writer.update(ready, &pre_registration::opened(ready)).await?);
+    }
     let unpublished = unpublished_driver(ctx, draft, node.as_ref());
     let found = initialization::decide(draft, node.as_ref(), unpublished);
     let now = ctx.clock.now();
@@ -239,7 +251,7 @@ async fn give_up(ctx: &Ctx, draft: &Draft, overdue: &Overdue) -> Result<(), Step
 }
 
 /// Writes the draft, then tells what was reached: a counter that ran ahead of the write would count twice.
-async fn record(ctx: &Ctx, draft: Draft) -> Result<(), StepError> {
+async fn record(ctx: &Ctx, draft: Draft) -> Result<NodeClaim, StepError> {
     let reached = [condition::LAUNCHED, condition::REGISTERED, condition::INITIALIZED].map(|name| draft.reaches(name));
     if reached[1] {
         registration_health::succeeded(ctx, &draft.claim);
@@ -268,7 +280,7 @@ async fn record(ctx: &Ctx, draft: Draft) -> Result<(), StepError> {
     if reached[2] {
         info!(NodeClaim = %name, Node = node, provider_id = instance, "initialized nodeclaim");
     }
-    Ok(())
+    Ok(claim)
 }
 
 /// How long until a moment, and never less than a moment.

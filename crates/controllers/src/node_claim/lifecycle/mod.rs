@@ -10,12 +10,14 @@
 //! is written in the end, once. Deletion of a claim is [`termination`](super::termination)'s business.
 
 mod act;
+mod adoption;
 mod devices;
 mod hooks;
 mod initialization;
 mod launch;
 mod liveness;
 mod notices;
+mod pre_registration;
 mod registration;
 
 use async_trait::async_trait;

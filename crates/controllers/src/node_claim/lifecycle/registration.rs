@@ -9,6 +9,7 @@ use k8s_openapi::{
 use kube::{Resource, ResourceExt};
 use std::sync::Arc;
 
+use super::pre_registration;
 use crate::{
     node_claim::Draft,
     objects::{class_label, held, label, taints_of},
@@ -35,9 +36,10 @@ pub fn decide(draft: &Draft, nodes: &[&Arc<Node>]) -> Registration {
     }
     match nodes {
         [] => Registration::NoNode,
+        [node] if pre_registration::is_silent(node) => Registration::NoNode,
         [node] if draft.is_true(condition::REGISTERED) => Registration::Done((***node).clone()),
         [node] => Registration::Join {
-            unmarked: label(&***node, labels::REGISTERED).is_empty() && !is_unregistered(node),
+            unmarked: label(&***node, labels::REGISTERED).is_empty() && !is_unregistered(node) && !is_held_open(node),
             node: (***node).clone(),
         },
         _ => Registration::SeveralNodes,
@@ -147,6 +149,13 @@ fn is_unregistered_taint(taint: &Taint) -> bool {
 
 fn is_unregistered(node: &Node) -> bool {
     taints_of(node).iter().any(is_unregistered_taint)
+}
+
+/// It is ours since before its kubelet reported, and kept everybody but its own pods away.
+fn is_held_open(node: &Node) -> bool {
+    taints_of(node)
+        .iter()
+        .any(|taint| taint.key == labels::taints::NOT_READY)
 }
 
 #[cfg(test)]
