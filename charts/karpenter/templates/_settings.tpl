@@ -11,7 +11,10 @@ False and zero are values like any other; only what is null or empty is left to 
 {{- end -}}
 {{- end -}}
 
-{{/* A list of gates as the program reads it: takes the values and the names in their order, as a list of pairs. */}}
+{{/*
+A list of gates as the program reads it: takes the values, the names in their order, and where there are any the names of
+gates that are on besides.
+*/}}
 {{- define "karpenter.gates" -}}
 {{- $gates := list -}}
 {{- range .names -}}
@@ -20,7 +23,21 @@ False and zero are values like any other; only what is null or empty is left to 
 {{- $gates = append $gates (printf "%s=%v" . $state) -}}
 {{- end -}}
 {{- end -}}
+{{- range .on -}}
+{{- $gates = append $gates (printf "%s=true" .) -}}
+{{- end -}}
 {{- join "," $gates -}}
+{{- end -}}
+
+{{/* The gates of the time of Provisioners, which are named only where they are on. */}}
+{{- define "karpenter.legacyGates" -}}
+{{- $on := list -}}
+{{- range list "NodePreRegistration" "ProactiveBinding" -}}
+{{- if get (default (dict) $.Values.legacy) (untitle .) -}}
+{{- $on = append $on . -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $on -}}
 {{- end -}}
 
 {{- define "karpenter.environment" -}}
@@ -62,7 +79,12 @@ False and zero are values like any other; only what is null or empty is left to 
       resource: limits.memory
 - name: FEATURE_GATES
   value: {{ include "karpenter.gates" (dict "values" .Values.settings.featureGates "names" (list
-    "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer")) | quote }}
+    "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer")
+    "on" (include "karpenter.legacyGates" . | fromJsonArray)) | quote }}
+{{- if (default (dict) .Values.legacy).enabled }}
+- name: LEGACY_APIS
+  value: "true"
+{{- end }}
 - name: AWS_FEATURE_GATES
   value: {{ include "karpenter.gates" (dict "values" .Values.settings.awsFeatureGates "names" (list "NodeClassCEL")) | quote }}
 {{- range $pair := list

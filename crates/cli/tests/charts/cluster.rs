@@ -1,6 +1,6 @@
 //! A real cluster to install the charts in, and commands in it.
 
-use std::process::Output;
+use std::{path::Path, process::Output};
 
 use kube::Client;
 use serde_json::Value;
@@ -66,6 +66,10 @@ impl Cluster {
             self.namespace
         ));
         serde_json::from_str(&text).expect("kubectl prints JSON")
+    }
+
+    pub fn kubeconfig(&self) -> &Path {
+        self.plane.kubeconfig()
     }
 
     pub async fn client(&self) -> Client {

@@ -7,4 +7,6 @@ mod install;
 mod least;
 mod render;
 mod rights;
+#[cfg(feature = "aws")]
+mod rights_aws;
 mod values;

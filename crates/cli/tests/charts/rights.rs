@@ -12,13 +12,14 @@ const INSTALL: &str = r#"
 helm upgrade --install karpenter-crd "$CHARTS/karpenter-crd" --namespace kube-system
 kubectl apply --server-side -f charts/karpenter-crd/kwok/karpenter.kwok.sh_kwoknodeclasses.yaml
 helm upgrade --install karpenter "$CHARTS/karpenter" --namespace kube-system --set settings.clusterName=demo --set replicas=0 \
+  --set legacy.enabled=true \
   --set-json 'additionalClusterRoleRules=[
-    {"apiGroups": ["karpenter.kwok.sh"], "resources": ["kwoknodeclasses"], "verbs": ["get", "list", "watch"]},
+    {"apiGroups": ["karpenter.kwok.sh"], "resources": ["kwoknodeclasses"], "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["create"]}]'
 "#;
 
 /// A kubeconfig of the service account's own.
-const BECOME: &str = r#"
+pub const BECOME: &str = r#"
 kubectl config view --raw >"$OWN"
 kubectl --kubeconfig "$OWN" config set-credentials admin --token "$(kubectl create token karpenter --namespace kube-system)"
 "#;
@@ -79,11 +80,21 @@ apiVersion: autoscaling.x-k8s.io/v1beta1
 kind: CapacityBuffer
 metadata: {name: room, namespace: default}
 spec: {podTemplateRef: {name: room}, replicas: 1}
+---
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: old}
+spec: {provider: {instanceProfile: old}, limits: {resources: {cpu: 0}}}
+---
+apiVersion: karpenter.sh/v1alpha5
+kind: Machine
+metadata: {name: never-launched, finalizers: [karpenter.sh/termination]}
+spec: {requirements: [], machineTemplateRef: {name: old}}
 EOF
 "#;
 
 /// A command that succeeds once the state is reached.
-async fn until(cluster: &Cluster, process: &Process, what: &str, script: &str) {
+pub async fn until(cluster: &Cluster, process: &Process, what: &str, script: &str) {
     testkit::eventually(what, async || {
         let log = process.log();
         assert!(!log.contains("forbidden"), "{log}");
@@ -104,7 +115,7 @@ fn start(kubeconfig: &Path) -> Process {
     process
 }
 
-async fn until_it_leads(cluster: &Cluster, process: &Process) {
+pub async fn until_it_leads(cluster: &Cluster, process: &Process) {
     let ready = format!(
         "curl --fail --silent --show-error http://127.0.0.1:{}/readyz",
         process.health_port()
@@ -192,7 +203,11 @@ async fn the_charts_rights_suffice_none_is_spare_and_an_upgrade_disturbs_no_node
     let judged = "kubectl get capacitybuffer room --output jsonpath={.status.conditions} | grep ReadyForProvisioning
          kubectl get nodeoverlay dearer --output jsonpath={.status.conditions} | grep Ready";
     until(&cluster, &process, "overlay and buffer are judged", judged).await;
-    cluster.shell("kubectl delete capacitybuffer room");
+    let followed = "kubectl get provisioner old --output jsonpath={.status.conditions} | grep Converted
+         kubectl get nodepool old
+         test -z \"$(kubectl get machines --output name)\"";
+    until(&cluster, &process, "the Provisioner has its pool, and its machine is gone", followed).await;
+    cluster.shell("kubectl delete capacitybuffer room && kubectl delete provisioner old --wait=false");
     let after = machines(&cluster);
     assert!(
         before.iter().all(|machine| after.contains(machine)),
@@ -214,7 +229,8 @@ async fn the_charts_rights_suffice_none_is_spare_and_an_upgrade_disturbs_no_node
 
     let requests = least::requests(&cluster.audit());
     assert!(requests.len() > 30, "the audit log has {requests:#?}");
-    least::prove(&cluster.client().await, &requests).await;
+    let (everywhere, here) = (["karpenter-core", "karpenter-legacy"], ["karpenter", "karpenter-legacy"]);
+    least::prove(&cluster.client().await, &requests, &everywhere, &here).await;
 
     cluster.shell("kubectl delete clusterrolebinding karpenter-core");
     let denied = diagnosis(&cluster, "rights");

@@ -1,0 +1,69 @@
+//! The AWS provider with the rights that the chart gives it and no others, from a class to its instances and back.
+
+use std::sync::Arc;
+
+use aws_fake::{Fake, join, region::Plan, server::serve};
+use clock::{Clock, SystemClock};
+use testkit::Process;
+
+use crate::{
+    cluster::Cluster,
+    least,
+    rights::{BECOME, until, until_it_leads},
+};
+
+/// As the blueprint names it.
+const CLUSTER: &str = "karpenter-mng";
+const REGION: &str = "us-west-2";
+
+const INSTALL: &str = r#"
+helm upgrade --install karpenter-crd charts/karpenter-crd --namespace kube-system
+helm upgrade --install karpenter charts/karpenter --namespace kube-system --set settings.clusterName=demo --set replicas=0
+kubectl create service clusterip kube-dns --tcp=53 --namespace kube-system
+"#;
+
+const WORKLOAD: &str = r#"
+kubectl apply -f deploy/blueprint/karpenter.yaml
+kubectl create deployment inflate --image pause --replicas 1
+kubectl patch deployment inflate --patch '{"spec": {"template": {"spec": {
+  "terminationGracePeriodSeconds": 0, "nodeSelector": {"karpenter.sh/nodepool": "default"}}}}}'
+"#;
+
+#[tokio::test]
+async fn the_rights_of_the_aws_provider_suffice_and_none_is_spare() {
+    let cluster = Cluster::start("kube-system").await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("kubeconfig");
+    cluster.shell(INSTALL);
+    cluster.shell(&BECOME.replace("$OWN", &own.to_string_lossy()));
+
+    let mut plan = Plan::new(REGION, CLUSTER);
+    let client = join::connect(cluster.kubeconfig(), &mut plan)
+        .await
+        .expect("the cluster answers");
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let fake = Fake::new(plan, Arc::clone(&clock));
+    let mut tasks = join::kubelets(&fake, &client, &clock);
+    tasks.spawn(join::run(fake.clone(), client));
+    let served = serve(fake, 0).await.expect("a free port");
+    let mut process = Process::controller(env!("CARGO_BIN_EXE_karpenter"), &own)
+        .variable("SYSTEM_NAMESPACE", "kube-system")
+        .variable("AWS_ENDPOINT_URL", &served.endpoint())
+        .variable("AWS_REGION", REGION)
+        .variable("AWS_ACCESS_KEY_ID", "any")
+        .variable("AWS_SECRET_ACCESS_KEY", "any")
+        .variable("CLUSTER_NAME", CLUSTER);
+    process.start();
+    until_it_leads(&cluster, &process).await;
+
+    cluster.shell(WORKLOAD);
+    let running = "kubectl wait --for=condition=Available deployment/inflate --timeout=1s";
+    until(&cluster, &process, "the pod runs on an instance", running).await;
+    cluster.shell("kubectl delete deployment inflate && kubectl delete -f deploy/blueprint/karpenter.yaml --wait=false");
+    let gone = "test -z \"$(kubectl get ec2nodeclasses,nodepools,nodeclaims --output name)\"";
+    until(&cluster, &process, "nothing is left", gone).await;
+    process.kill();
+
+    let requests = least::requests(&cluster.audit());
+    least::prove(&cluster.client().await, &requests, &["karpenter"], &["karpenter-dns"]).await;
+}
