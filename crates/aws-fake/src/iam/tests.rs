@@ -81,7 +81,7 @@ fn policy() -> Policy {
             json!({"StringEquals": {format!("aws:ResourceTag/{OWNED}"): "owned"}}),
         ),
         statement(
-            json!("iam:CreateInstanceProfile"),
+            json!(["iam:CreateInstanceProfile", "iam:TagInstanceProfile"]),
             json!("arn:aws:iam::123456789012:instance-profile/*"),
             json!({"StringEquals": {format!("aws:RequestTag/{OWNED}"): "owned"}}),
         ),

@@ -206,7 +206,13 @@ async fn the_charts_rights_suffice_none_is_spare_and_an_upgrade_disturbs_no_node
     let followed = "kubectl get provisioner old --output jsonpath={.status.conditions} | grep Converted
          kubectl get nodepool old
          test -z \"$(kubectl get machines --output name)\"";
-    until(&cluster, &process, "the Provisioner has its pool, and its machine is gone", followed).await;
+    until(
+        &cluster,
+        &process,
+        "the Provisioner has its pool, and its machine is gone",
+        followed,
+    )
+    .await;
     cluster.shell("kubectl delete capacitybuffer room && kubectl delete provisioner old --wait=false");
     let after = machines(&cluster);
     assert!(
@@ -229,7 +235,10 @@ async fn the_charts_rights_suffice_none_is_spare_and_an_upgrade_disturbs_no_node
 
     let requests = least::requests(&cluster.audit());
     assert!(requests.len() > 30, "the audit log has {requests:#?}");
-    let (everywhere, here) = (["karpenter-core", "karpenter-legacy"], ["karpenter", "karpenter-legacy"]);
+    let (everywhere, here) = (
+        ["karpenter-core", "karpenter-legacy"],
+        ["karpenter", "karpenter-legacy"],
+    );
     least::prove(&cluster.client().await, &requests, &everywhere, &here).await;
 
     cluster.shell("kubectl delete clusterrolebinding karpenter-core");

@@ -59,7 +59,8 @@ async fn the_rights_of_the_aws_provider_suffice_and_none_is_spare() {
     cluster.shell(WORKLOAD);
     let running = "kubectl wait --for=condition=Available deployment/inflate --timeout=1s";
     until(&cluster, &process, "the pod runs on an instance", running).await;
-    cluster.shell("kubectl delete deployment inflate && kubectl delete -f deploy/blueprint/karpenter.yaml --wait=false");
+    cluster
+        .shell("kubectl delete deployment inflate && kubectl delete -f deploy/blueprint/karpenter.yaml --wait=false");
     let gone = "test -z \"$(kubectl get ec2nodeclasses,nodepools,nodeclaims --output name)\"";
     until(&cluster, &process, "nothing is left", gone).await;
     process.kill();

@@ -46,7 +46,8 @@ pub fn machine(machine: &Stored<Machine>, view: &View) -> Step {
     }
 }
 
-/// The pool and the instance of a node that no claim and no machine answers for.
+/// The pool and the instance of a node that no claim and no machine answers for. One that bears the name of its pool was
+/// launched for a claim, whose status may be about to say so.
 pub fn forsaken(node: &Node, view: &View) -> Option<(String, String)> {
     let pool = node.labels().get(labels::PROVISIONER_NAME)?;
     let instance = node.spec.as_ref()?.provider_id.as_deref().filter(|id| !id.is_empty())?;
@@ -56,6 +57,7 @@ pub fn forsaken(node: &Node, view: &View) -> Option<(String, String)> {
             .any(|machine| instance_of(machine) == Some(instance))
     };
     let is_left = node.metadata.deletion_timestamp.is_none()
+        && !node.labels().contains_key(labels::NODE_POOL)
         && is_converted(view, pool)
         && view.claims_of(instance).is_empty()
         && !adopting(view, instance)
@@ -209,6 +211,33 @@ mod tests {
             }},
         }))
         .expect("the literal is a pool")
+    }
+
+    /// A node that was launched for a claim may join before the claim's status names its instance.
+    #[test]
+    fn only_nodes_of_the_time_are_taken_in() {
+        let served = state::Served::new([("karpenter.k8s.aws".to_owned(), "EC2NodeClass".to_owned())]);
+        let index = state::Index::new(std::sync::Arc::default(), served);
+        let mut pool = pool();
+        pool.metadata.resource_version = Some("1".to_owned());
+        pool.metadata.labels = Some([(compatibility::MANAGED.to_owned(), compatibility::LEGACY.to_owned())].into());
+        index.apply(pool);
+        let view = index.view();
+        let node = |labels: Value| -> Node {
+            let object = json!({"metadata": {"name": "n", "labels": labels}, "spec": {"providerID": "i"}});
+            serde_json::from_value(object).expect("the literal is a node")
+        };
+        let of_the_time = node(json!({"karpenter.sh/provisioner-name": "default"}));
+        assert_eq!(
+            forsaken(&of_the_time, &view),
+            Some(("default".to_owned(), "i".to_owned()))
+        );
+        let others = [
+            node(json!({"karpenter.sh/provisioner-name": "default", "karpenter.sh/nodepool": "default"})),
+            node(json!({"karpenter.sh/provisioner-name": "unknown"})),
+            node(json!({})),
+        ];
+        assert!(others.iter().all(|node| forsaken(node, &view).is_none()));
     }
 
     #[test]
