@@ -74,6 +74,13 @@ subjects:
 {{- end -}}
 {{- end -}}
 
+{{/* The port of webhooks, where they are on. Values that are reused from another release may lack it. */}}
+{{- define "karpenter.webhookPort" -}}
+{{- with (default (dict) .Values.legacy).webhooks -}}
+{{- if .enabled }}{{ default 8443 .port }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "karpenter.containerName" -}}
 {{- default "controller" .Values.controller.containerName -}}
 {{- end -}}

@@ -58,7 +58,7 @@ the new place is lost by nobody, so files that serve two releases are accepted.
 {{/* Values that no longer mean anything: each that is set, with what serves its purpose today. */}}
 {{- define "karpenter.ignoredValues" -}}
 {{- range $gone := list
-  (list "webhook" "there are no webhooks any more")
+  (list "webhook" "webhooks are off unless legacy.webhooks.enabled")
   (list "defaultProvisioner" "create a NodePool")
   (list "logConfig" "use logLevel, logOutputPaths and logErrorOutputPaths")
   (list "controller.logEncoding" "log lines are always JSON")

@@ -85,6 +85,12 @@ gates that are on besides.
 - name: LEGACY_APIS
   value: "true"
 {{- end }}
+{{- with include "karpenter.webhookPort" . }}
+- name: LEGACY_WEBHOOKS
+  value: "true"
+- name: WEBHOOK_PORT
+  value: {{ . | quote }}
+{{- end }}
 - name: AWS_FEATURE_GATES
   value: {{ include "karpenter.gates" (dict "values" .Values.settings.awsFeatureGates "names" (list "NodeClassCEL")) | quote }}
 {{- range $pair := list

@@ -53,16 +53,21 @@ pub struct Question<'a> {
     pub class: &'a NodeClassKind,
 }
 
+/// How objects of a cluster are converted.
+pub fn options(place: &Place, class: &NodeClassKind) -> Options {
+    Options {
+        cluster_name: clouds::cluster_name(class, place),
+        launch_templates: LaunchTemplates::Keep,
+        ..Options::default()
+    }
+}
+
 /// Converts everything that can be converted.
 ///
 /// A refusal takes its source out of the batch and the rest is converted again, so that what one source says about
 /// another counts only where it counts in the end.
 pub fn book(question: &Question<'_>) -> Book {
-    let options = Options {
-        cluster_name: clouds::cluster_name(question.class, question.place),
-        launch_templates: LaunchTemplates::Keep,
-        ..Options::default()
-    };
+    let options = options(question.place, question.class);
     let mut book = Book::default();
     let mut left: Vec<&Document> = question.documents.iter().collect();
     let mut machines: Vec<&Value> = question.machines.iter().collect();
@@ -81,7 +86,7 @@ pub fn book(question: &Question<'_>) -> Book {
                         .iter()
                         .find(|document| refusal.subject.place == document.source.to_string())
                     {
-                        book.refuse(&document.source, problem(refusal));
+                        book.refuse(&document.source, refusal.problem());
                     }
                 }
                 left.retain(|document| !places.contains(document.source.to_string().as_str()));
@@ -90,7 +95,7 @@ pub fn book(question: &Question<'_>) -> Book {
                     for document in &left {
                         book.refuse(
                             &document.source,
-                            refusals.iter().map(problem).collect::<Vec<_>>().join("; "),
+                            refusals.iter().map(Refusal::problem).collect::<Vec<_>>().join("; "),
                         );
                     }
                     return book;
@@ -124,14 +129,6 @@ fn machine_place(machine: &Value) -> String {
 
 fn places(refusals: &[Refusal]) -> BTreeSet<&str> {
     refusals.iter().map(|refusal| refusal.subject.place.as_str()).collect()
-}
-
-fn problem(refusal: &Refusal) -> String {
-    if refusal.field.is_empty() {
-        refusal.reason.to_string()
-    } else {
-        format!("{}: {}", refusal.field, refusal.reason)
-    }
 }
 
 fn enter(book: &mut Book, outputs: &[Output], left: &[&Document], class: &NodeClassKind) {

@@ -5,6 +5,9 @@
 //! is faithful; where meaning changes there is a [`Warning`]; where meaning would be lost there is a [`Refusal`] instead of
 //! a result. Parsing and printing are left to the caller, and nothing here asks a cluster.
 //!
+//! [`admission`] says what was added to an object and what was refused about it while it was written, and
+//! [`convert_single`] converts an object of v1beta1 or v1 by itself; both are what webhooks answer with.
+//!
 //! ```
 //! use legacy::{Input, Options, convert};
 //! use serde_json::json;
@@ -26,6 +29,7 @@
 //! assert_eq!(class["spec"]["subnetSelectorTerms"], json!([{"tags": {"team": "a"}}, {"tags": {"team": "b"}}]));
 //! ```
 
+pub mod admission;
 pub mod alpha;
 pub mod beta;
 pub mod kubelet;
@@ -38,8 +42,10 @@ mod context;
 mod manifest;
 mod notes;
 mod options;
+mod single;
 
 pub use batch::{Conversion, Input, Output, convert};
 pub use context::{CLUSTER_PLACEHOLDER, Context, Facts, ROLE_PLACEHOLDER};
 pub use notes::{Change, Notes, Reason, Refusal, Subject, Warning};
 pub use options::{LaunchTemplates, Options, Target};
+pub use single::{Pools, convert_single, pool_of};

@@ -49,6 +49,13 @@ pub struct Refusal {
     pub reason: Reason,
 }
 
+impl Refusal {
+    /// The refusal without its object, for whoever is told beside the object.
+    pub fn problem(&self) -> String {
+        format!("{}{}", path(&self.field), self.reason)
+    }
+}
+
 fn path(field: &str) -> String {
     if field.is_empty() {
         String::new()
@@ -185,6 +192,20 @@ pub enum Reason {
     ClassUnknown,
     #[error("v1alpha1 and v1alpha2 Provisioners have no way to v1")]
     TooOld,
+}
+
+impl Reason {
+    /// Whether another object could answer it, one that is not there yet or not looked at.
+    pub fn is_about_others(&self) -> bool {
+        matches!(
+            self,
+            Reason::LaunchTemplateUnknown { .. }
+                | Reason::KubeletWithoutClass { .. }
+                | Reason::KubeletWithoutPool
+                | Reason::NameTaken { .. }
+                | Reason::ClassUnknown
+        )
+    }
 }
 
 /// Collects notes on one object.

@@ -54,6 +54,71 @@ pub const GONE: &[(&str, &str, &str)] = &[
     ("featureGates.driftEnabled", "", "drift is always on"),
 ];
 
+/// What a setting has to look like.
+#[derive(Clone, Copy)]
+enum Shape {
+    Truth,
+    Length,
+    /// A number that is not negative.
+    Number,
+    /// A whole number that is not negative.
+    Count,
+    /// A JSON object of texts.
+    Tags,
+    OneOf(&'static [&'static str]),
+}
+
+const SHAPES: &[(&str, Shape)] = &[
+    ("batchMaxDuration", Shape::Length),
+    ("batchIdleDuration", Shape::Length),
+    ("featureGates.driftEnabled", Shape::Truth),
+    ("aws.assumeRoleDuration", Shape::Length),
+    ("aws.enablePodENI", Shape::Truth),
+    ("aws.enableENILimitedPodDensity", Shape::Truth),
+    ("aws.isolatedVPC", Shape::Truth),
+    ("aws.nodeNameConvention", Shape::OneOf(&["ip-name", "resource-name"])),
+    ("aws.reservedENIs", Shape::Count),
+    ("aws.tags", Shape::Tags),
+    ("aws.vmMemoryOverheadPercent", Shape::Number),
+];
+
+impl Shape {
+    /// What is wrong with the text.
+    fn problem(self, text: &str) -> Option<String> {
+        let fits = match self {
+            Shape::Truth => text.parse::<bool>().is_ok(),
+            Shape::Length => api::duration::parse(text).is_ok_and(|length| length.is_positive()),
+            Shape::Number => text.parse::<f64>().is_ok_and(|number| number >= 0.0),
+            Shape::Count => text.parse::<u32>().is_ok(),
+            Shape::Tags => serde_json::from_str::<Tags>(text).is_ok(),
+            Shape::OneOf(words) => words.contains(&text),
+        };
+        let wanted = match self {
+            Shape::Truth => "neither true nor false".to_owned(),
+            Shape::Length => "not a duration above zero".to_owned(),
+            Shape::Number => "not a number from zero on".to_owned(),
+            Shape::Count => "not a whole number from zero on".to_owned(),
+            Shape::Tags => "not a JSON object of texts".to_owned(),
+            Shape::OneOf(words) => format!("none of {}", words.join(", ")),
+        };
+        (!fits).then(|| format!("{text:?} is {wanted}"))
+    }
+}
+
+/// What cannot be read in the ConfigMap. An empty text is as good as none; unknown keys are left alone.
+pub fn check(config_map: &Value, notes: &mut Notes) {
+    for (key, value) in data(config_map).into_iter().flatten() {
+        let shape = SHAPES.iter().find(|(known, _)| known == key);
+        let text = value.as_str().filter(|text| !text.is_empty());
+        let (Some((_, shape)), Some(text)) = (shape, text) else {
+            continue;
+        };
+        if let Some(problem) = shape.problem(text) {
+            notes.invalid(format!("data[{key}]"), problem);
+        }
+    }
+}
+
 /// What the settings say about every object. Keys are those of the ConfigMap.
 pub fn facts<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Facts {
     let text = |key: &str| setting(key).filter(|value| !value.is_empty()).map(str::to_owned);

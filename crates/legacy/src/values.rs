@@ -130,7 +130,7 @@ pub fn convert(values: &Value, notes: &mut Notes) -> Value {
         new.notes.warn(
             "webhook",
             Change::Dropped {
-                why: "there are no webhooks any more",
+                why: "webhooks are off; legacy.webhooks switches them on",
             },
         );
     }

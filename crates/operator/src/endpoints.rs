@@ -44,6 +44,11 @@ pub async fn bind_metrics(host: IpAddr, port: u16) -> Result<TcpListener, PortTa
     bind(SocketAddr::new(host, port), "metrics", "metrics-port").await
 }
 
+/// Opens the port of the webhooks.
+pub async fn bind_webhooks(host: IpAddr, port: u16) -> Result<TcpListener, PortTaken> {
+    bind(SocketAddr::new(host, port), "webhooks", "webhook-port").await
+}
+
 async fn bind(address: SocketAddr, purpose: &'static str, flag: &'static str) -> Result<TcpListener, PortTaken> {
     TcpListener::bind(address).await.map_err(|cause| PortTaken {
         address,

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use admission::Rules;
 use controllers_legacy::Place;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::{Api, Client, api::PostParams};
+use model::Vocabulary;
+use provider::CloudProvider;
 use tracing::{info, warn};
 
 use crate::settings::LegacyApis;
@@ -21,6 +24,16 @@ pub struct Legacy {
     pub place: Place,
     /// Where the ConfigMap with the settings of that time lives.
     pub namespace: String,
+}
+
+/// What webhooks answer by: the same options by which objects are converted.
+pub fn rules(cloud: &dyn CloudProvider, cluster_name: Option<String>) -> Rules {
+    let class = cloud.node_classes();
+    let class = class.first().expect("a provider serves at least one kind of class");
+    Rules {
+        options: controllers_legacy::book::options(&Place { cluster_name }, class),
+        words: Vocabulary::clone(&cloud.vocabulary()),
+    }
 }
 
 /// Definitions are left behind when nobody uses them any more. Who may not read Provisioners is not meant to follow them,

@@ -2,6 +2,7 @@
 //!
 //! - [`Engine`]: watches, index and controllers, without a socket. Simulations and the playground run it as it is.
 //! - [`Operator`]: the engine as `karpenter controller` runs it, behind a lease and with its endpoints.
+//! - [`webhooks`]: the webhooks of the time of Provisioners, with their certificates.
 //! - [`requests`]: counts what goes to the API server.
 //! - [`throttle`]: a client that keeps to the request rate that the settings allow.
 
@@ -16,6 +17,7 @@ mod profiling;
 pub mod requests;
 pub mod settings;
 pub mod throttle;
+pub mod webhooks;
 
 pub use controllers::fleet::Fleet;
 pub use engine::{Broken, Engine, Running};

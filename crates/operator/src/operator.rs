@@ -22,6 +22,7 @@ use crate::{
     legacy::{self, Legacy},
     process, profiling,
     requests::Requests,
+    webhooks::{Address, Webhooks},
 };
 
 /// Kinds that have to be served before anything can be done.
@@ -69,7 +70,8 @@ pub trait Duties: Send + Sync {
 pub struct Operator {
     pub engine: Engine,
     pub duties: Arc<dyn Duties>,
-    /// A client of its own for the lease, so that no other traffic can cost us the leadership.
+    /// A client of its own for the lease, so that no other traffic can cost us the leadership. Webhooks use it, too: a
+    /// request of the controllers may wait for a conversion, which must not wait for that request.
     pub lease_client: Client,
     /// Where the lease lives when the settings do not say.
     pub namespace: String,
@@ -99,7 +101,8 @@ impl Operator {
         let health = endpoints::bind_health(settings.bind_address, settings.health_probe_port).await?;
         let metrics = endpoints::bind_metrics(settings.bind_address, settings.metrics_port).await?;
         let mut servers = JoinSet::new();
-        let checks = checks(&windows);
+        let webhooks = self.webhooks(&mut servers).await?;
+        let checks = checks(&windows, webhooks.as_ref());
         servers.spawn(async move {
             if let Err(error) = endpoints::serve_health(health, checks).await {
                 error!(%error, "health probes are no longer served");
@@ -123,14 +126,45 @@ impl Operator {
             () = stop.cancelled() => return Ok(()),
             () = self.until_kinds_are_served(&windows) => {}
         }
+        let webhooks = webhooks.as_deref();
         if settings.leader_election {
-            self.lead(&windows, &stop).await
+            self.lead(&windows, webhooks, &stop).await
         } else {
-            self.work(&windows, &stop).await
+            self.work(&windows, webhooks, &stop).await
         }
     }
 
-    async fn lead(&self, windows: &Windows, stop: &CancellationToken) -> Result<(), OperatorError> {
+    /// Serves webhooks where they are wanted. Every replica does: the API server asks any of them.
+    async fn webhooks(&self, servers: &mut JoinSet<()>) -> Result<Option<Arc<Webhooks>>, OperatorError> {
+        let settings = &self.engine.settings;
+        if !settings.legacy_webhooks {
+            return Ok(None);
+        }
+        let listener = endpoints::bind_webhooks(settings.bind_address, settings.webhook_port).await?;
+        let address = Address {
+            namespace: self.namespace.clone(),
+            service: settings.karpenter_service.clone(),
+            host: settings.bind_address,
+        };
+        let rules = legacy::rules(&*self.engine.cloud, self.duties.cluster_name());
+        let webhooks = Webhooks::new(self.lease_client.clone(), self.engine.clock.clone(), address, rules);
+        let webhooks = Arc::new(webhooks);
+        let (serving, following) = (webhooks.clone(), webhooks.clone());
+        servers.spawn(async move {
+            if let Err(error) = serving.serve(listener).await {
+                error!(%error, "webhooks are not served");
+            }
+        });
+        servers.spawn(async move { following.follow().await });
+        Ok(Some(webhooks))
+    }
+
+    async fn lead(
+        &self,
+        windows: &Windows,
+        webhooks: Option<&Webhooks>,
+        stop: &CancellationToken,
+    ) -> Result<(), OperatorError> {
         let settings = &self.engine.settings;
         let namespace = Some(settings.leader_election_namespace.as_str()).filter(|name| !name.is_empty());
         let mut election = Election::new(
@@ -148,14 +182,34 @@ impl Operator {
         }
         let outcome = tokio::select! {
             biased;
-            outcome = self.work(windows, stop) => outcome,
+            outcome = self.work(windows, webhooks, stop) => outcome,
             lost = election.hold() => return Err(lost.into()),
         };
         election.release().await;
         outcome
     }
 
-    async fn work(&self, windows: &Windows, stop: &CancellationToken) -> Result<(), OperatorError> {
+    /// Webhooks are looked after from the first moment: objects may have to be converted before they can be read.
+    async fn work(
+        &self,
+        windows: &Windows,
+        webhooks: Option<&Webhooks>,
+        stop: &CancellationToken,
+    ) -> Result<(), OperatorError> {
+        let kept = async {
+            match webhooks {
+                Some(webhooks) => webhooks.keep().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = self.control(windows, stop) => outcome,
+            () = kept => Ok(()),
+        }
+    }
+
+    async fn control(&self, windows: &Windows, stop: &CancellationToken) -> Result<(), OperatorError> {
         tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(()),
@@ -248,9 +302,9 @@ async fn missing_kinds(client: &Client) -> Option<String> {
     missing.map(|kind| format!("{kind}.karpenter.sh is not installed"))
 }
 
-fn checks(windows: &Arc<Windows>) -> Vec<Check> {
+fn checks(windows: &Arc<Windows>, webhooks: Option<&Arc<Webhooks>>) -> Vec<Check> {
     let (for_kinds, for_index) = (windows.clone(), windows.clone());
-    vec![
+    let mut checks = vec![
         Check {
             name: "readyz",
             test: Box::new(|| Ok(())),
@@ -267,5 +321,15 @@ fn checks(windows: &Arc<Windows>) -> Vec<Check> {
                 _ => Ok(()),
             }),
         },
-    ]
+    ];
+    if let Some(webhooks) = webhooks.cloned() {
+        checks.push(Check {
+            name: "webhooks",
+            test: Box::new(move || match webhooks.is_ready() {
+                true => Ok(()),
+                false => Err("there is no certificate yet".to_owned()),
+            }),
+        });
+    }
+    checks
 }

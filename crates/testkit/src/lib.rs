@@ -9,4 +9,4 @@ mod process;
 
 pub use control_plane::{ControlPlane, ControlPlaneError, Parts};
 pub use patience::eventually;
-pub use process::Process;
+pub use process::{Process, free_port};

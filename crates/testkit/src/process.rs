@@ -116,7 +116,8 @@ impl Drop for Process {
     }
 }
 
-fn free_port() -> u16 {
+/// A port of this machine that nobody listens on.
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("its address").port()
 }

@@ -23,6 +23,17 @@ const SIMULATED: [&str; 2] = ["karpenter.kwok.sh", "create nodes"];
 /// What follows objects of a kind of AWS has nothing to do where the provider is the simulated one.
 const FOR_AWS: &str = "karpenter.k8s.aws";
 
+/// What rules give by name.
+const NAMED: [&str; 7] = [
+    "configmaps",
+    "customresourcedefinitions",
+    "leases",
+    "mutatingwebhookconfigurations",
+    "secrets",
+    "services",
+    "validatingwebhookconfigurations",
+];
+
 /// A request, as far as roles tell requests apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
@@ -47,8 +58,8 @@ pub fn requests(audit: &[Value]) -> BTreeSet<Request> {
         .filter(|event| !text(event, "/objectRef/resource").is_empty())
         .map(|event| {
             let resource = text(event, "/objectRef/resource");
-            // Only roles in a namespace name objects; elsewhere names would make every request another one.
-            let is_named = ["leases", "services", "configmaps"].contains(&&*resource);
+            // Only rules for these name objects; elsewhere names would make every request another one.
+            let is_named = NAMED.contains(&&*resource);
             let named = |place: &str| if is_named { text(event, place) } else { String::new() };
             Request {
                 verb: text(event, "/verb"),

@@ -157,6 +157,40 @@ fn a_service_monitor_needs_its_api() {
 }
 
 #[test]
+fn webhooks_come_on_request_and_block_nothing_by_default() {
+    let webhooks = |set: &str| -> Vec<Value> {
+        let rendered = template(&["--set", "settings.clusterName=c", "--set", set]);
+        let found = objects(&rendered).into_iter();
+        let found = found.filter_map(|object| object["webhooks"].as_array().cloned());
+        found.flatten().collect()
+    };
+    // As after an upgrade that reuses the values of a release before.
+    for set in [
+        "replicas=1",
+        "legacy.enabled=true",
+        "legacy=null",
+        "legacy.webhooks=null",
+    ] {
+        assert!(webhooks(set).is_empty(), "{set}");
+    }
+    for set in [
+        "legacy.webhooks.enabled=true",
+        "legacy.webhooks.enabled=true,legacy.webhooks.port=null,legacy.webhooks.failurePolicy=null",
+    ] {
+        let found = webhooks(set);
+        assert_eq!(found.len(), 4, "{set}");
+        for webhook in found {
+            assert_eq!(webhook["failurePolicy"], "Ignore", "{set}");
+            assert_eq!(webhook["clientConfig"]["service"]["port"], 8443, "{set}");
+        }
+        let rendered = template(&["--set", "settings.clusterName=c", "--set", set]);
+        assert_eq!(object(&rendered, "Service")["spec"]["ports"][1]["port"], 8443);
+        let port = ("WEBHOOK_PORT".to_owned(), Some("8443".to_owned()));
+        assert!(environment(&rendered).contains(&port), "{set}");
+    }
+}
+
+#[test]
 fn rights_follow_what_is_switched_on() {
     let reads = |set: &str, resource: &str| {
         let rendered = template(&["--set", "settings.clusterName=c", "--set", set]);

@@ -12,7 +12,7 @@ const INSTALL: &str = r#"
 helm upgrade --install karpenter-crd "$CHARTS/karpenter-crd" --namespace kube-system
 kubectl apply --server-side -f charts/karpenter-crd/kwok/karpenter.kwok.sh_kwoknodeclasses.yaml
 helm upgrade --install karpenter "$CHARTS/karpenter" --namespace kube-system --set settings.clusterName=demo --set replicas=0 \
-  --set legacy.enabled=true \
+  --set legacy.enabled=true --set legacy.webhooks.enabled=true \
   --set-json 'additionalClusterRoleRules=[
     {"apiGroups": ["karpenter.kwok.sh"], "resources": ["kwoknodeclasses"], "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["create"]}]'
@@ -110,6 +110,8 @@ fn start(kubeconfig: &Path) -> Process {
     let mut process = Process::controller(env!("CARGO_BIN_EXE_karpenter"), kubeconfig)
         .arguments(&["--cloud-provider", "sim"])
         .variable("SYSTEM_NAMESPACE", "kube-system")
+        .variable("LEGACY_WEBHOOKS", "true")
+        .variable("WEBHOOK_PORT", &testkit::free_port().to_string())
         .variable("FEATURE_GATES", gates);
     process.start();
     process
@@ -213,6 +215,9 @@ async fn the_charts_rights_suffice_none_is_spare_and_an_upgrade_disturbs_no_node
         followed,
     )
     .await;
+    let trusted = "kubectl get validatingwebhookconfiguration validation.webhook.karpenter.sh \
+         --output jsonpath={.webhooks[0].clientConfig.caBundle} | base64 --decode | grep 'BEGIN CERTIFICATE'";
+    until(&cluster, &process, "webhooks are trusted", trusted).await;
     cluster.shell("kubectl delete capacitybuffer room && kubectl delete provisioner old --wait=false");
     let after = machines(&cluster);
     assert!(
@@ -235,10 +240,8 @@ async fn the_charts_rights_suffice_none_is_spare_and_an_upgrade_disturbs_no_node
 
     let requests = least::requests(&cluster.audit());
     assert!(requests.len() > 30, "the audit log has {requests:#?}");
-    let (everywhere, here) = (
-        ["karpenter-core", "karpenter-legacy"],
-        ["karpenter", "karpenter-legacy"],
-    );
+    let everywhere = ["karpenter-core", "karpenter-legacy", "karpenter-webhooks"];
+    let here = ["karpenter", "karpenter-legacy", "karpenter-webhooks"];
     least::prove(&cluster.client().await, &requests, &everywhere, &here).await;
 
     cluster.shell("kubectl delete clusterrolebinding karpenter-core");

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use testkit::Process;
 
-pub struct Controller(Process);
+pub struct Controller {
+    process: Process,
+    webhook_port: u16,
+}
 
 impl Controller {
     /// With simulated machines.
@@ -12,33 +15,55 @@ impl Controller {
         Self::of(kubeconfig, &["--cloud-provider", "sim"])
     }
 
+    /// With simulated machines, and with the webhooks of the time of Provisioners on loopback.
+    pub fn with_webhooks(kubeconfig: &Path) -> Self {
+        let arguments = [
+            "--cloud-provider",
+            "sim",
+            "--bind-address",
+            "127.0.0.1",
+            "--legacy-webhooks",
+        ];
+        Self::of(kubeconfig, &arguments)
+    }
+
+    /// Where a webhook of this controller answers.
+    pub fn webhook(&self, path: &str) -> String {
+        format!("https://127.0.0.1:{}{path}", self.webhook_port)
+    }
+
     /// With instances of an AWS region, which these variables lead to.
     #[cfg(feature = "aws")]
     pub fn for_region(kubeconfig: &Path, environment: &[(&str, &str)]) -> Self {
-        let Self(mut process) = Self::of(kubeconfig, &[]);
+        let mut controller = Self::of(kubeconfig, &[]);
         for (name, value) in environment {
-            process = process.variable(name, value);
+            controller.process = controller.process.variable(name, value);
         }
-        Self(process)
+        controller
     }
 
     fn of(kubeconfig: &Path, arguments: &[&str]) -> Self {
         let process = Process::controller(env!("CARGO_BIN_EXE_karpenter"), kubeconfig);
-        let process = process.arguments(&["--disable-leader-election"]).arguments(arguments);
-        Self(process.variable("LOG_LEVEL", "debug"))
+        let webhook_port = testkit::free_port();
+        let process = process
+            .arguments(&["--disable-leader-election"])
+            .arguments(arguments)
+            .variable("WEBHOOK_PORT", &webhook_port.to_string())
+            .variable("LOG_LEVEL", "debug");
+        Self { process, webhook_port }
     }
 
     pub fn start(&mut self) {
-        self.0.start();
+        self.process.start();
     }
 
     /// Ends the process without a word, as an out-of-memory kill does.
     pub fn kill(&mut self) {
-        self.0.kill();
+        self.process.kill();
     }
 
     /// Whether the process that was started last is still there.
     pub fn runs(&mut self) -> bool {
-        self.0.runs()
+        self.process.runs()
     }
 }

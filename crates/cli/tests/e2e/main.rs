@@ -8,3 +8,4 @@ mod controller;
 mod legacy;
 mod rotation;
 mod scale;
+mod webhooks;

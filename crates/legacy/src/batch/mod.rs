@@ -3,7 +3,7 @@
 mod claims;
 mod down;
 mod draft;
-mod kind;
+pub(crate) mod kind;
 mod kubelets;
 mod provisioner;
 mod up;

@@ -1,5 +1,6 @@
 //! Conversion from outside: documents in, documents out. The vectors of the specification are named LE18.n.
 
+mod admission;
 mod beta;
 mod charts;
 mod early;

@@ -7,10 +7,10 @@ use clap::Args;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings (flag over environment variable over default)")]
 pub struct Flags {
-    /// Accepted for compatibility; names nothing since webhooks went away.
+    /// Name of the Service in front of webhooks, and with -cert the name of the Secret with their certificates. [default: karpenter]
     #[arg(long, value_name = "NAME")]
     pub karpenter_service: Option<String>,
-    /// Address of the two ports below. [default: 0.0.0.0]
+    /// Address of every port that is opened. [default: 0.0.0.0]
     #[arg(long, value_name = "ADDRESS")]
     pub bind_address: Option<String>,
     /// Port of /metrics. [default: 8080]
@@ -82,6 +82,12 @@ pub struct Flags {
     /// Follow Provisioners, AWSNodeTemplates and Machines: auto (where the cluster knows them), true or false. [default: auto]
     #[arg(long, value_name = "CHOICE")]
     pub legacy_apis: Option<String>,
+    /// Serve the webhooks of the time of Provisioners: defaults, refusals at apply time, conversion between v1beta1 and v1. [default: false]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub legacy_webhooks: Option<String>,
+    /// Port of the webhooks. [default: 8443]
+    #[arg(long, value_name = "PORT")]
+    pub webhook_port: Option<String>,
     /// Optional features, as Name=true,Name=false.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Option<String>,

@@ -43,7 +43,7 @@ pub enum LegacyApis {
 /// Everything that can be set, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Where probes and metrics are served. All addresses by default: kubelets and scrapers come from outside.
+    /// Where probes, metrics and webhooks are served. All addresses by default: kubelets and scrapers come from outside.
     pub bind_address: IpAddr,
     pub metrics_port: u16,
     pub health_probe_port: u16,
@@ -72,6 +72,10 @@ pub struct Settings {
     pub feature_gates: FeatureGates,
     pub scheduler_config: SchedulerConfig,
     pub legacy_apis: LegacyApis,
+    pub legacy_webhooks: bool,
+    pub webhook_port: u16,
+    /// The Service in front of the webhooks; empty for that of the chart.
+    pub karpenter_service: String,
 }
 
 /// Why the program does not start: every setting that is wrong, together.
@@ -146,9 +150,10 @@ impl Settings {
             feature_gates: feature_gates(&mut sources, flags),
             scheduler_config: scheduler_config(&mut sources, flags),
             legacy_apis: legacy_apis(&mut sources, flags),
+            legacy_webhooks: sources.truth(flags.legacy_webhooks.as_ref(), "legacy-webhooks", false),
+            webhook_port: sources.value(flags.webhook_port.as_ref(), "webhook-port", 8443),
+            karpenter_service: sources.text(flags.karpenter_service.as_ref(), "karpenter-service", ""),
         };
-        // Accepted because upstream's charts set it; it has named nothing since webhooks went away.
-        sources.text(flags.karpenter_service.as_ref(), "karpenter-service", "");
         if settings.batch_idle > settings.batch_max {
             sources.complaints.push(format!(
                 "batch-idle-duration {:?} is longer than batch-max-duration {:?}",
@@ -398,6 +403,7 @@ mod tests {
         assert!(settings.leader_election && settings.leader_election_namespace.is_empty());
         assert!(!settings.enable_profiling && !settings.warm_up && settings.observe_cluster_state);
         assert!(settings.ignore_dra_requests);
+        assert_eq!((settings.legacy_webhooks, settings.webhook_port), (false, 8443));
         assert_eq!((settings.memory_limit, settings.cpu_requests), (None, 1000));
         assert_eq!(settings.log_level, LogLevel::Info);
         assert_eq!(settings.log_output_paths, ["stdout"]);

@@ -1,10 +1,9 @@
 //! Variables that older releases read. Whoever still sets one should learn what took its place.
 
-const RETIRED: [(&str, &str); 7] = [
+const RETIRED: [(&str, &str); 6] = [
     ("LEADER_ELECT", "use DISABLE_LEADER_ELECTION, with the opposite value"),
-    ("DISABLE_WEBHOOK", "there are no webhooks any more"),
-    ("WEBHOOK_PORT", "there are no webhooks any more"),
-    ("WEBHOOK_METRICS_PORT", "there are no webhooks any more"),
+    ("DISABLE_WEBHOOK", "webhooks are off unless LEGACY_WEBHOOKS is true"),
+    ("WEBHOOK_METRICS_PORT", "use METRICS_PORT"),
     (
         "ASSUME_ROLE_ARN",
         "use a profile or role chaining of the AWS configuration",

@@ -100,17 +100,35 @@ fn compare(name: &str, ours: &Value, found: &Value, facts: &Facts) -> Vec<Findin
     findings
 }
 
-/// Releases 1.0.x converted by a webhook of their own. A definition that still asks for it makes every read fail.
+/// Releases 1.0.x converted by a webhook. A definition that asks one that nobody serves makes every read fail.
 fn converted(name: &str, found: &Value, facts: &Facts) -> Option<Finding> {
-    let service = |place: &str| text(found, &format!("/spec/conversion/webhook/clientConfig/service/{place}"));
-    let (namespace, service) = (service("namespace"), service("name"));
-    let is_there = facts
-        .of(SERVICES)
-        .iter()
-        .any(|found| text(found, "/metadata/name") == service && text(found, "/metadata/namespace") == namespace);
-    let what = format!("asks the webhook {namespace}/{service} for conversions, which no release since 1.1 serves");
-    let finding = if is_there { Finding::warning } else { Finding::problem };
+    let client = found.pointer("/spec/conversion/webhook/clientConfig")?;
+    let (namespace, service) = (text(client, "/service/namespace"), text(client, "/service/name"));
+    let what = format!("asks the webhook {namespace}/{service} for conversions, which needs legacy.webhooks.enabled");
+    let finding = if is_answered(client, facts) {
+        Finding::warning
+    } else {
+        Finding::problem
+    };
     Some(finding(CHECK, what).about(name).fix(UPGRADE))
+}
+
+/// Whether the service that a webhook asks is there and offers the port.
+fn is_answered(client: &Value, facts: &Facts) -> bool {
+    let wanted = &client["service"];
+    let port = wanted["port"].as_i64().unwrap_or(443);
+    let offers = |service: &Value| {
+        let ports = service.pointer("/spec/ports").and_then(Value::as_array);
+        ports
+            .into_iter()
+            .flatten()
+            .any(|offered| offered["port"].as_i64() == Some(port))
+    };
+    facts.of(SERVICES).iter().any(|service| {
+        text(service, "/metadata/name") == text(wanted, "/name")
+            && text(service, "/metadata/namespace") == text(wanted, "/namespace")
+            && offers(service)
+    })
 }
 
 /// Every field that a schema knows, as a path.
@@ -162,7 +180,11 @@ pub fn left_webhooks(facts: &Facts) -> Vec<Finding> {
     }
     let ours = kinds.iter().flat_map(|kind| facts.of(*kind)).filter(|webhooks| {
         let name = text(webhooks, "/metadata/name");
-        name.ends_with("karpenter.sh") || name.ends_with("karpenter.k8s.aws")
+        let is_karpenters = name.ends_with("karpenter.sh") || name.ends_with("karpenter.k8s.aws");
+        let asked = webhooks["webhooks"].as_array();
+        let mut clients = asked.into_iter().flatten().map(|webhook| &webhook["clientConfig"]);
+        let is_served = asked.is_some() && clients.all(|client| is_answered(client, facts));
+        is_karpenters && !is_served
     });
     let findings = ours.map(|webhooks| {
         let (kind, name) = (text(webhooks, "/kind").to_lowercase(), text(webhooks, "/metadata/name"));
@@ -260,8 +282,8 @@ mod tests {
         check(
             definitions,
             changed(pools, |crd| crd["spec"]["conversion"] = webhook.clone()),
-            "problem nodepools.karpenter.sh: asks the webhook kube-system/karpenter for conversions, which no release \
-             since 1.1 serves",
+            "problem nodepools.karpenter.sh: asks the webhook kube-system/karpenter for conversions, which needs \
+             legacy.webhooks.enabled",
         );
     }
 
@@ -278,6 +300,25 @@ mod tests {
         check(
             left_webhooks,
             Situation::default().with(VALIDATING, vec![webhook]),
+            "problem validatingwebhookconfiguration/validation.webhook.karpenter.sh: is left from a release with \
+             webhooks and refuses writes that nobody answers",
+        );
+        let asks = json!({"kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "validation.webhook.karpenter.sh"},
+            "webhooks": [{"clientConfig": {"service": {"name": "karpenter", "namespace": "kube-system", "port": 8443}}}]});
+        let service = |port: u16| {
+            json!({"kind": "Service", "metadata": {"name": "karpenter", "namespace": "kube-system"},
+                "spec": {"ports": [{"port": 8080}, {"port": port}]}})
+        };
+        let situation = |port: u16| {
+            Situation::default()
+                .with(VALIDATING, vec![asks.clone()])
+                .with(SERVICES, vec![service(port)])
+        };
+        check(left_webhooks, situation(8443), "ok: none of Karpenter's are left");
+        check(
+            left_webhooks,
+            situation(443),
             "problem validatingwebhookconfiguration/validation.webhook.karpenter.sh: is left from a release with \
              webhooks and refuses writes that nobody answers",
         );
