@@ -1,6 +1,6 @@
 //! A real cluster to install the charts in, and commands in it.
 
-use std::{path::Path, process::Output};
+use std::process::Output;
 
 use kube::Client;
 use serde_json::Value;
@@ -68,7 +68,8 @@ impl Cluster {
         serde_json::from_str(&text).expect("kubectl prints JSON")
     }
 
-    pub fn kubeconfig(&self) -> &Path {
+    #[cfg(feature = "aws")]
+    pub fn kubeconfig(&self) -> &std::path::Path {
         self.plane.kubeconfig()
     }
 

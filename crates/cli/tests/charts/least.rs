@@ -106,7 +106,7 @@ where
     let mut spare = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
         let text = described(rule);
-        let is_elsewhere = name.ends_with("-legacy") && text.contains(FOR_AWS);
+        let is_elsewhere = name.ends_with("-controller") && text.contains(FOR_AWS);
         if is_elsewhere || SIMULATED.iter().any(|word| text.contains(word)) {
             continue;
         }

@@ -29,9 +29,17 @@ fn every_value_has_its_effect() {
         "--values",
         "crates/cli/tests/charts/everything.yaml",
         "--api-versions",
-        "monitoring.coreos.com/v1",
+        "monitoring.coreos.com/v1,karpenter.sh/v1alpha5/Provisioner",
     ]);
-    expect_file!["golden/everything.yaml"].assert_eq(&rendered);
+    // Definitions are generated, and long; the golden file has everything else.
+    let (definitions, rest): (Vec<&str>, Vec<&str>) = rendered
+        .split("---\n")
+        .partition(|document| document.contains("\nkind: CustomResourceDefinition\n"));
+    expect_file!["golden/everything.yaml"].assert_eq(&rest.join("---\n"));
+    assert_eq!(definitions.len(), api::crds::legacy().len());
+    for definition in objects(&definitions.join("---\n")) {
+        assert_eq!(definition["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
+    }
 }
 
 #[test]
@@ -154,6 +162,24 @@ fn a_service_monitor_needs_its_api() {
     assert_eq!(monitors(&template(&asked)), 0);
     let known = ["--api-versions", "monitoring.coreos.com/v1"];
     assert_eq!(monitors(&template(&[asked, known].concat())), 1);
+}
+
+#[test]
+fn a_default_provisioner_needs_its_kind() {
+    let asked = [
+        "--set",
+        "settings.clusterName=c,legacy.enabled=true,legacy.defaultProvisioner.create=true",
+    ];
+    let made = |rendered: &str| {
+        let found = objects(rendered).into_iter();
+        found.filter(|object| object["kind"] == "Provisioner").collect::<Vec<_>>()
+    };
+    assert!(made(&template(&asked)).is_empty());
+    let known = ["--api-versions", "karpenter.sh/v1alpha5/Provisioner"];
+    let [provisioner] = made(&template(&[asked, known].concat())).try_into().expect("one");
+    let expected = serde_json::json!({"provider": {}, "requirements": [], "taints": [], "ttlSecondsAfterEmpty": 300});
+    assert_eq!(provisioner["spec"], expected);
+    assert_eq!(provisioner["metadata"]["name"], "default");
 }
 
 #[test]

@@ -240,8 +240,8 @@ async fn the_charts_rights_suffice_none_is_spare_and_an_upgrade_disturbs_no_node
 
     let requests = least::requests(&cluster.audit());
     assert!(requests.len() > 30, "the audit log has {requests:#?}");
-    let everywhere = ["karpenter-core", "karpenter-legacy", "karpenter-webhooks"];
-    let here = ["karpenter", "karpenter-legacy", "karpenter-webhooks"];
+    let everywhere = ["karpenter-core", "karpenter-controller", "karpenter-webhook"];
+    let here = ["karpenter", "karpenter-controller", "karpenter-webhook"];
     least::prove(&cluster.client().await, &requests, &everywhere, &here).await;
 
     cluster.shell("kubectl delete clusterrolebinding karpenter-core");
