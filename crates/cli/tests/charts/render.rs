@@ -172,7 +172,9 @@ fn a_default_provisioner_needs_its_kind() {
     ];
     let made = |rendered: &str| {
         let found = objects(rendered).into_iter();
-        found.filter(|object| object["kind"] == "Provisioner").collect::<Vec<_>>()
+        found
+            .filter(|object| object["kind"] == "Provisioner")
+            .collect::<Vec<_>>()
     };
     assert!(made(&template(&asked)).is_empty());
     let known = ["--api-versions", "karpenter.sh/v1alpha5/Provisioner"];
