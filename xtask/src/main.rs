@@ -1,6 +1,7 @@
 //! Generation, tidy checks and release chores: `cargo xtask <task>`.
 
 mod generate;
+mod pages;
 mod sbom;
 mod tidy;
 
@@ -24,6 +25,11 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Make the pages of the book fit to be read away from the repository; for mdBook to call
+    Pages {
+        /// Whether a renderer is supported, which all are
+        question: Vec<String>,
+    },
     /// Print the bill of materials of the program, in CycloneDX's format
     Sbom {
         /// Features of the build, such as cli/aws
@@ -39,6 +45,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Generate { check: false } => generate::write(&repository()),
         Task::Generate { check: true } => generate::check(&repository()),
+        Task::Pages { question } => pages::run(&question),
         Task::Sbom { features } => sbom::print(&repository(), &features),
         Task::Tidy => tidy::run(&repository()),
     };

@@ -6,7 +6,7 @@ mod length;
 mod links;
 mod markers;
 mod orphans;
-mod source;
+pub mod source;
 
 use std::path::Path;
 
