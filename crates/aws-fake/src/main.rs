@@ -25,6 +25,9 @@ struct Options {
     /// The name of the EKS cluster, of its queue and of the tag karpenter.sh/discovery
     #[arg(long)]
     cluster: String,
+    /// Which instance types the region sells: a pattern, such as m5.*
+    #[arg(long, default_value = "*")]
+    types: String,
     /// Booted instances join this cluster
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
@@ -41,6 +44,7 @@ async fn main() -> anyhow::Result<()> {
         .init();
     let options = Options::parse();
     let mut plan = Plan::new(&options.region, &options.cluster);
+    plan.types.clone_from(&options.types);
     let mut client = None;
     if let Some(path) = &options.kubeconfig {
         client = Some(join::connect(path, &mut plan).await?);

@@ -228,18 +228,17 @@ fn query(ids: Vec<String>) -> InstanceQuery {
     }
 }
 
-/// One call for all. One id that EC2 does not know fails the whole call, so that what it leaves open is asked one by one.
+/// One call for all. One id that EC2 does not know fails the whole call, so that each is asked for alone then. What a call
+/// that succeeds leaves out is on record and has ended: the states that are asked for do not include that one.
 async fn describe_all(ec2: Arc<dyn Ec2>, ids: Vec<String>) -> Vec<Looked> {
     let distinct: BTreeSet<String> = ids.iter().cloned().collect();
-    let found = ec2.instances(&query(distinct.iter().cloned().collect())).await;
-    let found = found.unwrap_or_default().into_iter().map(|one| (one.id.clone(), one));
-    let found: BTreeMap<String, InstanceInfo> = found.collect();
-    let open = distinct.into_iter().filter(|id| !found.contains_key(id));
-    let mut answers: BTreeMap<String, Looked> = join_all(open.map(|id| describe_one(ec2.clone(), id)))
-        .await
-        .into_iter()
-        .collect();
-    answers.extend(found.into_iter().map(|(id, instance)| (id, Ok(Some(instance)))));
+    let answers: BTreeMap<String, Looked> = match ec2.instances(&query(distinct.iter().cloned().collect())).await {
+        Ok(found) => found.into_iter().map(|one| (one.id.clone(), Ok(Some(one)))).collect(),
+        Err(_) => {
+            let alone = distinct.into_iter().map(|id| describe_one(ec2.clone(), id));
+            join_all(alone).await.into_iter().collect()
+        }
+    };
     ids.iter()
         .map(|id| answers.get(id).cloned().unwrap_or(Ok(None)))
         .collect()

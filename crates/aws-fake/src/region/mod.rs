@@ -20,7 +20,7 @@ pub mod reserved;
 pub mod start;
 pub mod templates;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -35,7 +35,11 @@ use self::{
     reserved::{PlacementGroup, Reservation},
     templates::Template,
 };
-use crate::refusal::Refusal;
+use crate::{
+    facts::{self, InstanceType},
+    glob,
+    refusal::Refusal,
+};
 
 pub type Tags = BTreeMap<String, String>;
 
@@ -51,6 +55,8 @@ pub struct Plan {
     pub authority: String,
     /// `1.35`.
     pub version: String,
+    /// Which instance types the region sells: a pattern.
+    pub types: String,
 }
 
 impl Plan {
@@ -62,6 +68,7 @@ impl Plan {
             endpoint: format!("https://{cluster}.gr7.{region}.eks.amazonaws.com"),
             authority: "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==".to_owned(),
             version: "1.35".to_owned(),
+            types: "*".to_owned(),
         }
     }
 }
@@ -151,6 +158,12 @@ impl Region {
             ..
         } = &self.plan;
         format!("arn:aws:eks:{region}:{account}:cluster/{cluster}")
+    }
+
+    /// The types that are sold here, by name.
+    pub fn types(&self) -> impl Iterator<Item = &'static Arc<InstanceType>> {
+        let all = facts::instance_types().iter();
+        all.filter(|fact| glob::fits(&self.plan.types, &fact.name))
     }
 
     pub fn create_profile(

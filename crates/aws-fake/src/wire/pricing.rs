@@ -3,11 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Reply, page};
-use crate::{
-    facts::{self, InstanceType},
-    refusal::Refusal,
-    region::Region,
-};
+use crate::{facts::InstanceType, refusal::Refusal, region::Region};
 
 /// The most that the price list gives at once.
 const PAGE: usize = 100;
@@ -32,7 +28,7 @@ pub(super) fn carry_out(region: &Region, action: &str, params: &Value) -> Result
         }
     }
     let mut found = Vec::new();
-    for fact in facts::instance_types() {
+    for fact in region.types() {
         let product = product(region, fact);
         let attributes = &product["product"]["attributes"];
         let admits = |filter: &Value| match filter["Field"].as_str() {

@@ -9,7 +9,7 @@ const PODS: u32 = 3;
 
 /// A pool at rest, and then a pod for each of three nodes.
 async fn told(crash: Option<u64>) -> u64 {
-    let mut stage = Stage::new().await;
+    let mut stage = Stage::among_few("m5.*").await;
     stage.apply(class("web")).await;
     stage.apply(pool("web", &["m5.large"])).await;
     stage.until_ready("web", minutes(5)).await;

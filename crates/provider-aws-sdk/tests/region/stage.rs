@@ -116,10 +116,21 @@ impl Stage {
         Self::in_a_region(|_| ()).await
     }
 
+    /// In a region that sells few types, so that it is soon known.
+    pub async fn among_few(types: &str) -> Self {
+        let mut plan = Plan::new(REGION, CLUSTER);
+        plan.types = types.to_owned();
+        Self::planned(plan, |_| ()).await
+    }
+
     /// A region that has been prepared before the program starts.
     pub async fn in_a_region(prepare: impl FnOnce(&Fake)) -> Self {
+        Self::planned(Plan::new(REGION, CLUSTER), prepare).await
+    }
+
+    async fn planned(plan: Plan, prepare: impl FnOnce(&Fake)) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(VirtualClock::starting_at(VirtualClock::EPOCH));
-        let fake = Fake::new(Plan::new(REGION, CLUSTER), Arc::clone(&clock));
+        let fake = Fake::new(plan, Arc::clone(&clock));
         prepare(&fake);
         let server = ApiServer::builder().clock(Arc::clone(&clock)).seed(7).build();
         let client = server.client();

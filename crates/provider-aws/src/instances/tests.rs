@@ -74,7 +74,7 @@ async fn a_shifted_zone_is_left_alone() {
 
 /// AW24.13.2
 #[tokio::test(start_paused = true)]
-async fn lookups_are_joined_and_what_stays_open_is_asked_one_by_one() {
+async fn lookups_are_joined_and_asked_one_by_one_when_that_fails() {
     let aws = FakeAws::new();
     let (instances, _) = instances(&aws);
     add(&aws, "i-1", "a", "demo");
@@ -94,12 +94,26 @@ async fn lookups_are_joined_and_what_stays_open_is_asked_one_by_one() {
         "one call for both, then one for each"
     );
 
+    let ended = InstanceInfo {
+        id: "i-3".to_owned(),
+        state: "terminated".to_owned(),
+        ..InstanceInfo::default()
+    };
+    aws.add_instance(ended);
+    let (known, ended) = futures::join!(get("i-1"), get("i-3"));
+    assert!(known.unwrap().is_some() && ended.unwrap().is_none());
+    assert_eq!(
+        aws.calls("DescribeInstances"),
+        5,
+        "it is on record, and not among those that live"
+    );
+
     for _ in 0..3 {
         aws.fail("DescribeInstances", AwsError::new("InternalError", "x"));
     }
     let (one, two) = futures::join!(get("i-1"), get("i-2"));
     assert!(one.is_err() && two.is_err());
-    assert_eq!(aws.calls("DescribeInstances"), 7);
+    assert_eq!(aws.calls("DescribeInstances"), 8);
 }
 
 /// AW24.13.2

@@ -23,7 +23,7 @@ pub(super) fn carry_out(
     now: Timestamp,
 ) -> Result<Option<Reply>, Refusal> {
     let xml = match action {
-        "DescribeInstanceTypes" => types::describe(params)?,
+        "DescribeInstanceTypes" => types::describe(region, params)?,
         "DescribeInstanceTypeOfferings" => types::offerings(region, params)?,
         "DescribeAvailabilityZones" => places::zones(region, params)?,
         "DescribeSubnets" => places::subnets(region, params)?,

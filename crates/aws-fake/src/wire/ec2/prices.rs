@@ -4,7 +4,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::unless_dry;
 use crate::{
-    facts,
     refusal::Refusal,
     region::Region,
     wire::{page, query::Params, time, xml::Xml},
@@ -31,7 +30,7 @@ pub fn history(region: &Region, params: &Params, now: Timestamp) -> Result<Xml, 
     // The price that counts at any moment was set some time before it.
     let since = time(now - SignedDuration::from_mins(30));
     let mut found = Vec::new();
-    for fact in facts::instance_types().iter().filter(|_| linux) {
+    for fact in region.types().filter(|_| linux) {
         let spot = fact.usage_classes.iter().any(|class| class == "spot");
         if !spot || !(types.is_empty() || types.contains(&fact.name)) {
             continue;

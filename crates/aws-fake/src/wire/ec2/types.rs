@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{filters, unless_dry};
 use crate::{
-    facts::{self, InstanceType, Part},
+    facts::{InstanceType, Part},
     refusal::Refusal,
     region::{
         Region, Tags,
@@ -15,7 +15,7 @@ use crate::{
     wire::{query::Params, query_page, xml::Xml},
 };
 
-pub fn describe(params: &Params) -> Result<Xml, Refusal> {
+pub fn describe(region: &Region, params: &Params) -> Result<Xml, Refusal> {
     params.only(&["Filter", "InstanceType", "MaxResults", "NextToken"])?;
     let asked = params.texts("InstanceType");
     if let Some(unknown) = asked.iter().find(|name| market::fact(name).is_none()) {
@@ -23,7 +23,7 @@ pub fn describe(params: &Params) -> Result<Xml, Refusal> {
         return Err(Refusal::new("InvalidInstanceType", message));
     }
     unless_dry(params)?;
-    let all = facts::instance_types().iter().map(AsRef::as_ref);
+    let all = region.types().map(AsRef::as_ref);
     let mut found = admitted(all, &filters(params)?)?;
     found.retain(|fact| asked.is_empty() || asked.contains(&fact.name));
     let (found, next) = query_page(found, params)?;
@@ -226,7 +226,7 @@ pub fn offerings(region: &Region, params: &Params) -> Result<Xml, Refusal> {
     };
     let filters = filters(params)?;
     let mut found = Vec::new();
-    for fact in facts::instance_types() {
+    for fact in region.types() {
         for location in places(fact)? {
             let offered = Offered {
                 instance_type: fact.name.clone(),
