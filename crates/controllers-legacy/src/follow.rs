@@ -19,6 +19,7 @@ use tracing::info;
 use crate::{
     FIELD_MANAGER, LegacyCtx, Source,
     book::{Book, Outcome, Question, book},
+    notices,
     source::{Document, documents, settings},
     target::{Fate, Wanted, fate, is_managed, other_owners, wanted},
 };
@@ -43,9 +44,9 @@ pub enum Verdict {
 }
 
 /// All that there is to know about one source.
-pub struct Case {
-    pub document: Document,
-    pub book: Book,
+struct Case {
+    document: Document,
+    book: Book,
 }
 
 impl LegacyCtx {
@@ -55,7 +56,15 @@ impl LegacyCtx {
         *kinds.first().expect("a provider serves at least one kind of class")
     }
 
-    /// What all sources come to, and the machines with them.
+    pub fn class<'a>(&self, view: &'a View, name: &str) -> Option<&'a NodeClass> {
+        let kind = self.class_kind();
+        view.classes
+            .get(&ObjectKey::new(&format!("{}/{}", kind.group, kind.kind), name))
+            .map(AsRef::as_ref)
+    }
+
+    /// What all sources come to, and the machines with them. Each source asks for it anew: a cluster has a handful, and what
+    /// one comes to depends on the others.
     pub fn book(&self, view: &View, machines: &[Value]) -> Book {
         let (documents, settings) = (documents(view), settings(view));
         book(&Question {
@@ -68,7 +77,7 @@ impl LegacyCtx {
     }
 
     /// Nothing for a source that is gone, or will be: what it owns goes with it.
-    pub fn case(&self, view: &View, source: &Source) -> Option<Case> {
+    fn case(&self, view: &View, source: &Source) -> Option<Case> {
         let document = documents(view)
             .into_iter()
             .find(|document| document.source == *source)?;
@@ -77,8 +86,21 @@ impl LegacyCtx {
     }
 }
 
-/// Brings the objects of one source up to date, and says how that went.
-pub async fn follow(legacy: &LegacyCtx, view: &View, case: &Case) -> Result<Verdict, StepError> {
+/// Brings the objects of one source up to date, complains where that is called for, and says how it went. Nothing for a
+/// source that is gone.
+pub async fn settle(legacy: &LegacyCtx, source: &Source) -> Result<Option<Verdict>, StepError> {
+    let view = legacy.ctx.index.view();
+    let Some(case) = legacy.case(&view, source) else {
+        return Ok(None);
+    };
+    let verdict = follow(legacy, &view, &case).await?;
+    if let Some(notice) = notices::complaint(&case.document, &verdict) {
+        legacy.ctx.outbox.publish(notice);
+    }
+    Ok(Some(verdict))
+}
+
+async fn follow(legacy: &LegacyCtx, view: &View, case: &Case) -> Result<Verdict, StepError> {
     let Case { document, book } = case;
     let source = &document.source;
     let objects = match book.outcome(source) {
@@ -153,16 +175,11 @@ fn resource(kind: &NodeClassKind) -> ApiResource {
     ApiResource::from_gvk_with_plural(&gvk, kind.plural)
 }
 
-fn scope(kind: &NodeClassKind) -> String {
-    format!("{}/{}", kind.group, kind.kind)
-}
-
 fn found(legacy: &LegacyCtx, view: &View, wanted: &Wanted) -> Option<Value> {
     let object = if wanted.is_pool {
         serde_json::to_value(&**view.pools.named(&wanted.name)?)
     } else {
-        let key = ObjectKey::new(&scope(&legacy.class_kind()), &wanted.name);
-        serde_json::to_value(&view.classes.get(&key)?.object)
+        serde_json::to_value(&legacy.class(view, &wanted.name)?.object)
     };
     Some(object.expect("an API object is plain data"))
 }

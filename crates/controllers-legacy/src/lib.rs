@@ -52,6 +52,16 @@ pub struct LegacyCtx {
     pub place: Place,
 }
 
+impl LegacyCtx {
+    /// For the controller of this name.
+    fn of(&self, controller: &'static str) -> Self {
+        Self {
+            ctx: self.ctx.of(controller),
+            place: self.place.clone(),
+        }
+    }
+}
+
 /// Adds every controller to the fleet, and makes the index heed what pods said in that time.
 pub fn join(fleet: &mut Fleet, place: Place) {
     let ctx = fleet.ctx().clone();

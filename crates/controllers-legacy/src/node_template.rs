@@ -7,12 +7,11 @@ use controllers::{
 };
 use kube::ResourceExt;
 use serde_json::{Map, Value};
-use state::{Event, ObjectKey, View};
+use state::{Event, View};
 
 use crate::{
     LegacyCtx, Source,
-    follow::{AGAIN, Verdict, follow, source_of},
-    notices,
+    follow::{AGAIN, Verdict, settle, source_of},
     provisioner::template_of,
     status,
 };
@@ -23,9 +22,9 @@ pub struct NodeTemplates {
 
 impl NodeTemplates {
     pub fn new(legacy: &LegacyCtx) -> Self {
-        let ctx = legacy.ctx.of(Self::NAME);
-        let legacy = LegacyCtx { ctx, ..legacy.clone() };
-        Self { legacy }
+        Self {
+            legacy: legacy.of(Self::NAME),
+        }
     }
 
     async fn tell(&self, name: &str, verdict: &Verdict) -> Result<(), StepError> {
@@ -34,9 +33,7 @@ impl NodeTemplates {
         let Some(stored) = view.node_templates.named(name) else {
             return Ok(());
         };
-        let kind = self.legacy.class_kind();
-        let key = ObjectKey::new(&format!("{}/{}", kind.group, kind.kind), name);
-        let class = view.classes.get(&key);
+        let class = self.legacy.class(&view, name);
         let class = class.filter(|_| !matches!(verdict, Verdict::NameConflict { .. }));
         let mut told = (**stored).clone();
         let old = stored.data.get("status").cloned().unwrap_or(Value::Null);
@@ -109,14 +106,9 @@ impl Reconcile for NodeTemplates {
     }
 
     async fn reconcile(&self, name: &String) -> Result<Action, StepError> {
-        let view = self.legacy.ctx.index.view();
-        let Some(case) = self.legacy.case(&view, &Source::NodeTemplate(name.clone())) else {
+        let Some(verdict) = settle(&self.legacy, &Source::NodeTemplate(name.clone())).await? else {
             return Ok(Action::AwaitChange);
         };
-        let verdict = follow(&self.legacy, &view, &case).await?;
-        if let Some(notice) = notices::complaint(&case.document, &verdict) {
-            self.legacy.ctx.outbox.publish(notice);
-        }
         self.tell(name, &verdict).await?;
         Ok(Action::After(AGAIN))
     }

@@ -12,8 +12,8 @@ use state::{Event, View};
 
 use crate::{
     LegacyCtx, Source,
-    follow::{AGAIN, Verdict, follow, source_of},
-    notices, status,
+    follow::{AGAIN, Verdict, settle, source_of},
+    status,
 };
 
 pub struct Provisioners {
@@ -22,9 +22,9 @@ pub struct Provisioners {
 
 impl Provisioners {
     pub fn new(legacy: &LegacyCtx) -> Self {
-        let ctx = legacy.ctx.of(Self::NAME);
-        let legacy = LegacyCtx { ctx, ..legacy.clone() };
-        Self { legacy }
+        Self {
+            legacy: legacy.of(Self::NAME),
+        }
     }
 
     /// What the pool knows, in the words of the time. A pool that the Provisioner conflicts with is none of its own.
@@ -90,14 +90,9 @@ impl Reconcile for Provisioners {
     }
 
     async fn reconcile(&self, name: &String) -> Result<Action, StepError> {
-        let view = self.legacy.ctx.index.view();
-        let Some(case) = self.legacy.case(&view, &Source::Provisioner(name.clone())) else {
+        let Some(verdict) = settle(&self.legacy, &Source::Provisioner(name.clone())).await? else {
             return Ok(Action::AwaitChange);
         };
-        let verdict = follow(&self.legacy, &view, &case).await?;
-        if let Some(notice) = notices::complaint(&case.document, &verdict) {
-            self.legacy.ctx.outbox.publish(notice);
-        }
         self.tell(name, &verdict).await?;
         Ok(Action::After(AGAIN))
     }

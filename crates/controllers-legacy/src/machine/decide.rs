@@ -46,8 +46,14 @@ pub fn machine(machine: &Stored<Machine>, view: &View) -> Step {
     }
 }
 
-/// The pool and the instance of a node that no claim and no machine answers for. One that bears the name of its pool was
-/// launched for a claim, whose status may be about to say so.
+/// Whether a node may be one that no claim was made for. One that bears the name of its pool was launched for a claim, whose
+/// status may be about to say so.
+pub fn is_of_the_time(node: &Node) -> bool {
+    let labels = node.labels();
+    labels.contains_key(labels::PROVISIONER_NAME) && !labels.contains_key(labels::NODE_POOL)
+}
+
+/// The pool and the instance of a node that no claim and no machine answers for.
 pub fn forsaken(node: &Node, view: &View) -> Option<(String, String)> {
     let pool = node.labels().get(labels::PROVISIONER_NAME)?;
     let instance = node.spec.as_ref()?.provider_id.as_deref().filter(|id| !id.is_empty())?;
@@ -57,7 +63,7 @@ pub fn forsaken(node: &Node, view: &View) -> Option<(String, String)> {
             .any(|machine| instance_of(machine) == Some(instance))
     };
     let is_left = node.metadata.deletion_timestamp.is_none()
-        && !node.labels().contains_key(labels::NODE_POOL)
+        && is_of_the_time(node)
         && is_converted(view, pool)
         && view.claims_of(instance).is_empty()
         && !adopting(view, instance)

@@ -28,9 +28,9 @@ pub struct Machines {
 
 impl Machines {
     pub fn new(legacy: &LegacyCtx) -> Self {
-        let ctx = legacy.ctx.of(Self::NAME);
-        let legacy = LegacyCtx { ctx, ..legacy.clone() };
-        Self { legacy }
+        Self {
+            legacy: legacy.of(Self::NAME),
+        }
     }
 }
 
@@ -51,7 +51,10 @@ impl Reconcile for Machines {
     fn keys(&self, event: &Event, view: &View, add: &mut dyn FnMut(Running)) {
         match event {
             Event::Machine(change) => add(Running::Machine(change.key.name.to_string())),
-            Event::Node(change) if change.new.is_some() => add(Running::Node(change.key.name.to_string())),
+            // All other nodes report every few seconds, and are nobody's business here.
+            Event::Node(change) if change.new.as_ref().is_some_and(|node| decide::is_of_the_time(node)) => {
+                add(Running::Node(change.key.name.to_string()));
+            }
             // What waits for its pool goes on when the pool is there, and a machine goes when its claim is there.
             Event::Pool(change) if change.old.is_none() => {
                 view.machines
