@@ -1,5 +1,7 @@
 //! What people are told about nodes that stay, and about those that go.
 
+use std::collections::BTreeMap;
+
 use api::v1::NodeClaim;
 use disruption::{Command, Ledger, Method, Pass, Rejection, Stay, Why, balanced};
 use jiff::{SignedDuration, Timestamp};
@@ -37,9 +39,14 @@ fn tell(ctx: &Ctx, view: &View, node: &NodeKey, notice: impl Fn(About) -> Notice
 
 /// What a pass has found: why nodes stay, what would replace others, how moves were weighed.
 pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
+    let mut kept: BTreeMap<(String, &'static str), usize> = BTreeMap::new();
     for stay in &pass.stays {
         staying(ctx, view, stay);
+        let machine = view.snapshot.nodes.get(&stay.node);
+        let pool = machine.and_then(|machine| machine.pool()).map(|pool| pool.to_string());
+        *kept.entry((pool.unwrap_or_default(), stay.why.word())).or_default() += 1;
     }
+    ctx.metrics.disruption.staying(kept);
     for command in &pass.commands {
         if command.method == Method::Consolidation && !command.replacements.is_empty() {
             candidate(ctx, view, command);

@@ -1,6 +1,6 @@
 //! Voluntary disruption: what was decided, and what held it back.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use model::budget::DisruptionReason;
 use prometheus_client::{
@@ -56,6 +56,12 @@ struct Move {
     policy: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Staying {
+    nodepool: String,
+    reason: &'static str,
+}
+
 /// Scores around the threshold of one half are told apart best.
 const SCORES: [f64; 8] = [0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0];
 
@@ -75,6 +81,7 @@ pub struct DisruptionMetrics {
     consuming: Family<PoolBudget, Gauge>,
     scores: Histograms<Move>,
     moves: Family<Move, Counter>,
+    staying: Family<Staying, Gauge>,
 }
 
 impl Default for DisruptionMetrics {
@@ -91,6 +98,7 @@ impl Default for DisruptionMetrics {
             consuming: Family::default(),
             scores: Family::new_with_constructor(scores),
             moves: Family::default(),
+            staying: Family::default(),
         };
         // An alert on timeouts needs the series before the first one.
         for consolidation_type in ["multi", "single"] {
@@ -157,6 +165,11 @@ impl DisruptionMetrics {
             "Moves that were weighed, by pool",
             self.moves.clone(),
         );
+        to.register(
+            "karpenter_voluntary_disruption_staying_nodes",
+            "Nodes that the last pass left alone, by what keeps them",
+            self.staying.clone(),
+        );
     }
 
     pub fn eligible(&self, reason: DisruptionReason, nodes: usize) {
@@ -184,6 +197,15 @@ impl DisruptionMetrics {
         self.moves.get_or_create(&labels).inc();
         if let Some(score) = score {
             self.scores.get_or_create(&labels).observe(score);
+        }
+    }
+
+    /// How many nodes of each pool stay, by the word for what keeps them. Whoever is not counted any more is forgotten.
+    pub fn staying(&self, nodes: BTreeMap<(String, &'static str), usize>) {
+        self.staying.clear();
+        for ((nodepool, reason), count) in nodes {
+            let labels = Staying { nodepool, reason };
+            self.staying.get_or_create(&labels).set(gauge_value(count));
         }
     }
 

@@ -117,6 +117,7 @@ fn touch_decisions(metrics: &Metrics) {
     disruption.eligible(DisruptionReason::Empty, 1);
     disruption.evaluated(DisruptionReason::Empty, "empty", Duration::ZERO);
     disruption.weighed("general", "balanced", true, Some(1.0));
+    disruption.staying(BTreeMap::from([(("general".to_owned(), "NotCheaper"), 1)]));
     disruption.decided(&decision, ["general"]);
     disruption.failed_validation("empty", 1);
     disruption.queue_failure(&decision);

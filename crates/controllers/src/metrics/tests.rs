@@ -100,6 +100,7 @@ fn expected() -> BTreeMap<String, Exported> {
 /// Families that upstream does not have, or has for its own node class.
 fn is_ours(name: &str) -> bool {
     name == "karpenter_scheduler_audit_dropped_pods_total"
+        || name == "karpenter_voluntary_disruption_staying_nodes"
         || name.starts_with("operator_capacitybuffer_")
         || name.starts_with("operator_kwoknodeclass_")
 }
@@ -136,4 +137,19 @@ fn samples_say_what_happened() {
     assert!(page.contains(
         r#"owner="/apis/apps/v1/namespaces/default/daemonsets/d",node="a",scheduled="true",nodepool="general""#
     ));
+}
+
+/// A gauge of what keeps nodes would otherwise tell of nodes that went long ago.
+#[test]
+fn what_kept_nodes_is_forgotten_by_the_next_pass() {
+    let metrics = super::Metrics::default();
+    let staying = |reason| BTreeMap::from([(("general".to_owned(), reason), 2)]);
+    metrics.disruption.staying(staying("Budget"));
+    metrics.disruption.staying(staying("NotCheaper"));
+    let page = super::Exposition::of(&std::sync::Arc::new(metrics)).page(None, jiff::Timestamp::UNIX_EPOCH);
+    let told: Vec<&str> = page.lines().filter(|line| line.contains("staying_nodes{")).collect();
+    assert_eq!(
+        told,
+        [r#"karpenter_voluntary_disruption_staying_nodes{nodepool="general",reason="NotCheaper"} 2"#]
+    );
 }
