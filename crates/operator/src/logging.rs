@@ -11,7 +11,7 @@ use tracing::{
     field::{Field, Visit},
 };
 use tracing_subscriber::{
-    filter::LevelFilter,
+    filter::{LevelFilter, Targets},
     fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields, MakeWriter, format::Writer},
     layer::{Layer as _, SubscriberExt as _},
     registry::LookupSpan,
@@ -35,7 +35,7 @@ pub enum LoggingError {
 
 /// Changes the level while the program runs.
 #[derive(Clone)]
-pub struct LevelHandle(reload::Handle<LevelFilter, tracing_subscriber::Registry>);
+pub struct LevelHandle(reload::Handle<Targets, tracing_subscriber::Registry>);
 
 impl LevelHandle {
     pub fn set(&self, level: LogLevel) {
@@ -44,12 +44,45 @@ impl LevelHandle {
     }
 }
 
-fn filter(level: LogLevel) -> LevelFilter {
-    match level {
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Error => LevelFilter::ERROR,
-    }
+/// The crates whose lines the level is about. Others tell of connections, handshakes and every request: several lines for
+/// each of ours, which nobody asks for who wants to know more about nodes.
+const OURS: [&str; 24] = [
+    "admission",
+    "api",
+    "aws_fake",
+    "cli",
+    "clock",
+    "controllers",
+    "controllers_aws",
+    "controllers_legacy",
+    "disruption",
+    "expressions",
+    "karpenter",
+    "kube_mem",
+    "legacy",
+    "model",
+    "operator",
+    "provider",
+    "provider_aws",
+    "provider_aws_sdk",
+    "provider_sim",
+    "scheduler",
+    "settings",
+    "state",
+    "testkit",
+    "world",
+];
+
+/// Our own lines from this level on, and what else went wrong.
+fn filter(level: LogLevel) -> Targets {
+    let (ours, others) = match level {
+        LogLevel::Debug => (LevelFilter::DEBUG, LevelFilter::WARN),
+        LogLevel::Info => (LevelFilter::INFO, LevelFilter::WARN),
+        LogLevel::Error => (LevelFilter::ERROR, LevelFilter::ERROR),
+    };
+    Targets::new()
+        .with_default(others)
+        .with_targets(OURS.map(|target| (target, ours)))
 }
 
 /// Sends log lines to where the settings say.
@@ -328,6 +361,35 @@ mod tests {
             (&"default".into(), &"web".into())
         );
         assert_eq!(line["nodes"], 2);
+    }
+
+    #[test]
+    fn the_level_is_about_our_own_lines() {
+        let enabled = |level, target: &str, line: Level| filter(level).would_enable(target, &line);
+        assert!(enabled(LogLevel::Debug, "controllers::disruption", Level::DEBUG));
+        assert!(!enabled(LogLevel::Info, "controllers::disruption", Level::DEBUG));
+        for theirs in [
+            "rustls::client::hs",
+            "hyper_util::client::legacy::pool",
+            "kube_client::client",
+        ] {
+            assert!(!enabled(LogLevel::Debug, theirs, Level::INFO), "{theirs}");
+            assert!(enabled(LogLevel::Info, theirs, Level::WARN), "{theirs}");
+            assert!(!enabled(LogLevel::Error, theirs, Level::WARN), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn every_crate_of_ours_is_known_to_be() {
+        let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let folders = std::fs::read_dir(crates)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = folders.map(|name| name.to_str().unwrap().replace('-', "_")).collect();
+        // What `crates/cli` builds is called so.
+        names.push("karpenter".to_owned());
+        names.sort();
+        assert_eq!(names, OURS);
     }
 
     #[test]
