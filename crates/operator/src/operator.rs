@@ -1,6 +1,9 @@
 //! The engine as a program: behind a leader lease, with probes and metrics, until it is told to stop.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use async_trait::async_trait;
 use controllers::{
@@ -250,8 +253,11 @@ impl Operator {
             clock, cloud, settings, ..
         } = self.engine.clone();
         let (requests, duties) = (self.requests.clone(), self.duties.clone());
+        // A text that has to grow to megabytes is copied again and again on the way.
+        let room = AtomicUsize::new(0);
         Arc::new(move || {
-            let mut text = process::metrics();
+            let mut text = String::with_capacity(room.load(Ordering::Relaxed));
+            text.push_str(&process::metrics());
             let standing = windows.standing.read().metrics(&settings.leader_election_name);
             text.push_str(&standing);
             text.push_str(&metrics::text_format(&requests.encoded()));
@@ -266,8 +272,9 @@ impl Operator {
                     classes: cloud.node_classes(),
                     only_classes: !settings.observe_cluster_state,
                 });
-                text.push_str(&exposition.page(scene.as_ref(), now));
+                text = exposition.page(text, scene.as_ref(), now);
             }
+            room.store(text.len() + text.len() / 16, Ordering::Relaxed);
             text
         })
     }

@@ -24,11 +24,14 @@ impl Exposition {
         }
     }
 
-    /// The page of this moment. Without a scene there is nothing about single objects on it.
-    pub fn page(&self, scene: Option<&Scene<'_>>, now: Timestamp) -> String {
+    /// The text with the page of this moment behind it. Without a scene there is nothing about single objects on it. In a
+    /// large cluster it has megabytes, so it is written in one place and not copied from one to the other.
+    pub fn page(&self, text: String, scene: Option<&Scene<'_>>, now: Timestamp) -> String {
         let mut encoded = String::new();
         encode(&mut encoded, &self.registry).expect("writing to a string succeeds");
-        let mut page = Page::of_registry(&encoded);
+        let mut page = Page::after(text);
+        page.take_over(&encoded);
+        drop(encoded);
         self.metrics.claims.write(&mut page, now);
         self.metrics.rounds.write(&mut page, Instant::now());
         self.metrics.runtime.write(&mut page, Instant::now());

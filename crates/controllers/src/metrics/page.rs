@@ -21,7 +21,19 @@ impl Page {
     /// Takes over what a registry has encoded. That is OpenMetrics, where the name of a counter's family lacks the
     /// `_total` of its samples; in the text format both are the same.
     pub fn of_registry(encoded: &str) -> Self {
-        let mut text = String::with_capacity(encoded.len() + encoded.len() / 16);
+        let mut page = Self::after(String::with_capacity(encoded.len() + encoded.len() / 16));
+        page.take_over(encoded);
+        page
+    }
+
+    /// Goes on where a text ends.
+    pub fn after(text: String) -> Self {
+        Self { text }
+    }
+
+    /// See [`of_registry`](Self::of_registry).
+    pub fn take_over(&mut self, encoded: &str) {
+        let text = &mut self.text;
         let mut lines = encoded.lines().filter(|line| *line != "# EOF").peekable();
         while let Some(line) = lines.next() {
             let help = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' '));
@@ -30,7 +42,7 @@ impl Page {
                 Some((name, help)) if lines.peek().is_some_and(is_counter) => {
                     lines.next();
                     // The encoder ends the help with a dot of its own.
-                    head(&mut text, &format!("{name}_total"), help, "counter");
+                    head(text, &format!("{name}_total"), help, "counter");
                 }
                 _ => {
                     text.push_str(line);
@@ -38,7 +50,6 @@ impl Page {
                 }
             }
         }
-        Self { text }
     }
 
     /// Begins a family.

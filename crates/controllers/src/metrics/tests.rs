@@ -146,7 +146,8 @@ fn what_kept_nodes_is_forgotten_by_the_next_pass() {
     let staying = |reason| BTreeMap::from([(("general".to_owned(), reason), 2)]);
     metrics.disruption.staying(staying("Budget"));
     metrics.disruption.staying(staying("NotCheaper"));
-    let page = super::Exposition::of(&std::sync::Arc::new(metrics)).page(None, jiff::Timestamp::UNIX_EPOCH);
+    let exposition = super::Exposition::of(&std::sync::Arc::new(metrics));
+    let page = exposition.page(String::new(), None, jiff::Timestamp::UNIX_EPOCH);
     let told: Vec<&str> = page.lines().filter(|line| line.contains("staying_nodes{")).collect();
     assert_eq!(
         told,

@@ -66,7 +66,9 @@ impl Window {
     /// What the controller counts, as scrapers read it.
     pub fn metrics(&self, now: Timestamp) -> String {
         let seen = self.0.lock().clone();
-        seen.map_or_else(String::new, |seen| Exposition::of(&seen.metrics).page(None, now))
+        seen.map_or_else(String::new, |seen| {
+            Exposition::of(&seen.metrics).page(String::new(), None, now)
+        })
     }
 }
 
