@@ -1,6 +1,7 @@
 // Command upstream-bench times upstream Karpenter and prints what came of it as one line of JSON.
 //
 //	upstream-bench diverse|respect|ignore PODS     one round of its scheduler
+//	upstream-bench candidates NODES [SAMPLE]       its simulations of a fleet without one node, for SAMPLE nodes (default 10)
 //
 // One process per case, so that the peak of memory is that case's own.
 package main
@@ -31,6 +32,8 @@ const (
 	instanceTypes = 400
 	// Upstream's own benchmark tests candidates with five workers.
 	workers = 5
+	// Simulations of one candidate take about as long as each other.
+	defaultSample = 10
 )
 
 func main() {
@@ -46,20 +49,30 @@ func main() {
 }
 
 func run(args []string) (any, error) {
-	if len(args) != 2 {
-		return nil, errors.New("usage: upstream-bench diverse|respect|ignore PODS")
+	if len(args) < 2 {
+		return nil, errors.New("usage: upstream-bench diverse|respect|ignore PODS, or upstream-bench candidates NODES [SAMPLE]")
 	}
-	name := args[0]
-	size, err := strconv.Atoi(args[1])
-	if err != nil || size < 1 {
-		return nil, fmt.Errorf("%q is not a number of pods", args[1])
+	var numbers []int
+	for _, arg := range args[1:] {
+		number, err := strconv.Atoi(arg)
+		if err != nil || number < 1 {
+			return nil, fmt.Errorf("%q is not a positive number", arg)
+		}
+		numbers = append(numbers, number)
 	}
-	switch name {
-	case "diverse":
+	name, size := args[0], numbers[0]
+	switch {
+	case name == "candidates" && len(numbers) == 1:
+		return measureCandidates(size, defaultSample)
+	case name == "candidates" && len(numbers) == 2:
+		return measureCandidates(size, numbers[1])
+	case len(numbers) > 1:
+		return nil, fmt.Errorf("case %q takes one number", name)
+	case name == "diverse":
 		return measureRound(name, diverse(size), options.PreferencePolicyRespect)
-	case "respect":
+	case name == "respect":
 		return measureRound(name, wishful(size), options.PreferencePolicyRespect)
-	case "ignore":
+	case name == "ignore":
 		return measureRound(name, wishful(size), options.PreferencePolicyIgnore)
 	}
 	return nil, fmt.Errorf("there is no case %q", name)
