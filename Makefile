@@ -53,11 +53,11 @@ storm: tools ## SEEDS (default 10000) small storms of faults in the simulated wo
 	PROPTEST_CASES=$(SEEDS) $(NEXTEST) --package scheduler properties
 	STORM_SEEDS=$(SEEDS) $(NEXTEST) --cargo-profile storm --package world --test storm --no-capture
 
-bench: upstream-bench ## Measure the solver, beside upstream's where Go is present, a pass of disruption, and the simulation
+bench: upstream-bench ## Measure the solver and a pass of disruption, beside upstream's where Go is present, and the simulation
 	cargo bench --package scheduler --bench compare -- \
 		$(if $(GO),--upstream $(UPSTREAM_BENCH)) $(if $(UPSTREAM_LARGE),--upstream-large)
 	cargo bench --package scheduler --bench solve
-	cargo bench --package disruption --bench pass
+	cargo bench --package disruption --bench pass -- $(if $(GO),--upstream $(UPSTREAM_BENCH))
 	cargo bench --package world
 
 bench-instructions: ## Count the solver's instructions and compare them with the baseline (needs valgrind; UPDATE=1 rewrites it)

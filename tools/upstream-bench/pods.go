@@ -31,6 +31,14 @@ func (d *draws) requests() corev1.ResourceList {
 	}
 }
 
+// The kinds of `diverse`; every other number is a plain pod.
+const (
+	zonalSpread = iota + 1
+	hostSpread
+	zonalAffinity
+	hostAntiAffinity
+)
+
 // diverse are a fifth each of plain pods, zonal spreads, host spreads, zonal self-affinity and host anti-affinity; what
 // does not divide by five is plain.
 func diverse(count int) []*corev1.Pod {
@@ -42,29 +50,42 @@ func diverse(count int) []*corev1.Pod {
 		if fifth > 0 {
 			kind = number / fifth
 		}
-		switch kind {
-		case 1:
-			p.Labels = map[string]string{"my-label": random.letter()}
-			p.Spec.TopologySpreadConstraints = spread(corev1.LabelTopologyZone, random.letter())
-		case 2:
-			p.Labels = map[string]string{"my-label": random.letter()}
-			p.Spec.TopologySpreadConstraints = spread(corev1.LabelHostname, random.letter())
-		case 3:
-			p.Labels = map[string]string{"my-affininity": random.letter()}
-			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(corev1.LabelTopologyZone, p.Labels)},
-			}}
-		case 4:
-			p.Labels = map[string]string{"app": "nginx"}
-			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(corev1.LabelHostname, p.Labels)},
-			}}
-		default:
-			p.Labels = map[string]string{"my-label": random.letter()}
+		own, selected := "nginx", ""
+		if kind != hostAntiAffinity {
+			own = random.letter()
 		}
+		if kind == zonalSpread || kind == hostSpread {
+			selected = random.letter()
+		}
+		rule(p, kind, own, selected)
 		pods[number] = p
 	}
 	return pods
+}
+
+// rule gives a pod the labels and the rule of its kind. A spread is over the pods that are labelled `selected`; affinity and
+// anti-affinity are towards those that are labelled as the pod itself.
+func rule(p *corev1.Pod, kind int, own, selected string) {
+	switch kind {
+	case zonalSpread:
+		p.Labels = map[string]string{"my-label": own}
+		p.Spec.TopologySpreadConstraints = spread(corev1.LabelTopologyZone, selected)
+	case hostSpread:
+		p.Labels = map[string]string{"my-label": own}
+		p.Spec.TopologySpreadConstraints = spread(corev1.LabelHostname, selected)
+	case zonalAffinity:
+		p.Labels = map[string]string{"my-affininity": own}
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(corev1.LabelTopologyZone, p.Labels)},
+		}}
+	case hostAntiAffinity:
+		p.Labels = map[string]string{"app": own}
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(corev1.LabelHostname, p.Labels)},
+		}}
+	default:
+		p.Labels = map[string]string{"my-label": own}
+	}
 }
 
 // wishful are equal pods that would like a certain zone, and a zone and a host of their own.

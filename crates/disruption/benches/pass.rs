@@ -1,227 +1,233 @@
-//! How long a look at the whole cluster takes: every node is a candidate, with about twenty diverse pods each.
+//! A look at the whole cluster beside upstream's, on the same fleet in the same run, and how ours grows.
 //!
-//! `cargo bench -p disruption [-- NODES…]`. One line for each size: how long it took until every candidate had been looked at
-//! alone, the same for one of them, and how long the whole pass took, which decides everything: nodes alone, nodes in groups,
-//! all commands.
+//! ```text
+//! pass [--upstream PROGRAM] [NODES…]    prints the tables
+//! pass measure NODES                    measures one fleet and prints a line of JSON
+//! ```
+//!
+//! Every node is a candidate and runs twenty diverse pods. Ours is the time until every candidate has been looked at alone,
+//! and that of the whole pass, which goes on to choose: nodes alone, nodes in groups, all commands. Upstream's is that of its
+//! simulation for one candidate, the mean of some of them, times the candidates.
+//!
+//! Every fleet has a process of its own, ours and upstream's alike, so that the peak of memory is that fleet's own. CPU time
+//! rather than wall time, because other programs on the machine change it little.
 
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+#[path = "../../scheduler/benches/fixture/mod.rs"]
+mod fixture;
+#[path = "../../scheduler/benches/process/mod.rs"]
+mod process;
 
-use std::{collections::BTreeSet, sync::Arc, time::Instant};
+use std::{collections::BTreeSet, path::PathBuf, process::Command, time::Duration};
 
-use disruption::{Settings, decide_watched};
+use anyhow::{Context, ensure};
+use disruption::{Method, Prices, Settings, decide_watched};
 use jiff::Timestamp;
-use model::{
-    CapacityType, Claim, ClaimPhase, InstanceType, Labels, NodeFacts, NodeKey, Operator, Overhead, Pod, Quantity,
-    Requirement, Requirements, Resources, Snapshot, StateNode,
-    pod::{LabelSelector, PodPhase, PodShape, PodTerm, TopologySpread},
-    samples, vocabulary,
-};
+use model::Snapshot;
+use process::{cpu_time, peak_mib};
+use serde::{Deserialize, Serialize};
 
-const ZONES: [&str; 3] = ["a", "b", "c"];
-const PODS_PER_NODE: usize = 20;
+const SIZES: [usize; 5] = [100, 300, 1_000, 3_000, 10_000];
+/// Larger fleets take upstream too long.
+const UPSTREAM_SIZES: [usize; 2] = [300, 1_000];
 
-fn main() {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
-    let sizes = if sizes.is_empty() {
-        vec![100, 300, 1_000, 3_000, 10_000]
-    } else {
-        sizes
-    };
-    println!(
-        "{:>7} {:>8} {:>10} {:>13} {:>9} {:>9}",
-        "nodes", "pods", "looked ms", "candidate µs", "pass ms", "commands"
-    );
-    for nodes in sizes {
-        let snapshot = fleet(nodes);
-        let settings = Settings::default();
-        let runs = if nodes > 1_000 { 1 } else { 3 };
-        let (mut looked, mut whole) = (f64::INFINITY, f64::INFINITY);
-        let mut commands = 0;
-        for _ in 0..runs {
-            let begun = Instant::now();
-            let pass = decide_watched(&snapshot, &settings, &BTreeSet::new(), now(), &mut || {
-                looked = looked.min(begun.elapsed().as_secs_f64());
-            });
-            whole = whole.min(begun.elapsed().as_secs_f64());
-            commands = pass.commands.len();
-        }
-        println!(
-            "{nodes:>7} {:>8} {:>10.1} {:>13.1} {:>9.1} {commands:>9}",
-            snapshot.pods.len(),
-            looked * 1e3,
-            looked * 1e6 / nodes as f64,
-            whole * 1e3
-        );
+/// The fleet as one side has understood it; `tools/upstream-bench` tells the same of the other.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fleet {
+    nodes: usize,
+    pods: usize,
+    price_per_hour: f64,
+    candidates: usize,
+    #[serde(rename = "peakMiB")]
+    peak_mib: u64,
+}
+
+/// What `measure` prints.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Ours {
+    #[serde(flatten)]
+    fleet: Fleet,
+    look_millis: f64,
+    pass_millis: f64,
+    commands: usize,
+}
+
+/// What `upstream-bench candidates` prints.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Upstreams {
+    #[serde(flatten)]
+    fleet: Fleet,
+    /// Of one simulation.
+    cpu_millis: f64,
+}
+
+impl Upstreams {
+    /// What it would take to look at every candidate alone.
+    fn scan_millis(&self) -> f64 {
+        self.cpu_millis * self.fleet.candidates as f64
     }
+}
+
+fn main() -> anyhow::Result<()> {
+    // Cargo adds `--bench`, which says nothing here.
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+    let (mut upstream, mut sizes) = (None, Vec::new());
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "measure" => {
+                let nodes = words.next().context("measure needs a number of nodes")?.parse()?;
+                println!("{}", serde_json::to_string(&measure(nodes)?)?);
+                return Ok(());
+            }
+            "--upstream" => upstream = Some(words.next().context("--upstream needs a program")?.into()),
+            number => sizes.push(number.parse().with_context(|| format!("unknown argument {number:?}"))?),
+        }
+    }
+    if sizes.is_empty() {
+        sizes = SIZES.into();
+    }
+    let measured = side_by_side(&sizes, upstream.as_ref())?;
+    growth(&measured);
+    Ok(())
+}
+
+/// Decides three times and keeps the best.
+fn measure(nodes: usize) -> anyhow::Result<Ours> {
+    let snapshot = fixture::fleet(nodes);
+    let settings = Settings::default();
+    let (mut look, mut whole) = (Duration::MAX, Duration::MAX);
+    let mut first = None;
+    for _ in 0..3 {
+        let start = cpu_time();
+        let pass = decide_watched(&snapshot, &settings, &BTreeSet::new(), now(), &mut || {
+            look = look.min(cpu_time() - start);
+        });
+        whole = whole.min(cpu_time() - start);
+        if first.is_none() {
+            first = Some((pass, peak_mib()?));
+        }
+    }
+    let (pass, peak_mib) = first.context("it was decided")?;
+    Ok(Ours {
+        fleet: Fleet {
+            nodes,
+            pods: snapshot.pods.len(),
+            price_per_hour: price_per_hour(&snapshot),
+            candidates: pass.eligible[&Method::Consolidation],
+            peak_mib,
+        },
+        look_millis: look.as_secs_f64() * 1e3,
+        pass_millis: whole.as_secs_f64() * 1e3,
+        commands: pass.commands.len(),
+    })
+}
+
+fn price_per_hour(snapshot: &Snapshot) -> f64 {
+    let prices = Prices::new(snapshot);
+    snapshot.nodes.values().filter_map(|node| prices.of(node)).sum()
 }
 
 fn now() -> Timestamp {
     "2026-01-01T12:00:00Z".parse().expect("a moment")
 }
 
-fn resources(cpu_millis: i64, memory_mebi: i64) -> Resources {
-    let mut all = Resources::default();
-    all.set("cpu".into(), format!("{cpu_millis}m").parse().expect("a quantity"));
-    all.set("memory".into(), format!("{memory_mebi}Mi").parse().expect("a quantity"));
-    all.set("pods".into(), Quantity::from_int(1));
-    all
-}
-
-/// Sixty shapes: five sizes of three families in four generations.
-fn catalog() -> Vec<Arc<InstanceType>> {
-    let mut all = Vec::new();
-    for (family, memory) in [("c", 2), ("m", 4), ("r", 8)] {
-        for generation in 4..8i64 {
-            for size in [2i64, 4, 8, 16, 32] {
-                let name = format!("{family}{generation}.{size}");
-                let price = size as f64 * (0.02 + 0.005 * memory as f64) * (1.1 - 0.02 * generation as f64);
-                let offerings = ZONES.iter().enumerate().flat_map(|(zone, name)| {
-                    let spot = price * (0.35 + 0.02 * zone as f64);
-                    [
-                        samples::offering(CapacityType::OnDemand, name, price),
-                        samples::offering(CapacityType::Spot, name, spot),
-                    ]
-                });
-                let mut capacity = resources(size * 1_000, size * memory * 1_024);
-                capacity.set("pods".into(), Quantity::from_int(110));
-                let own = Requirement::one_of(vocabulary::INSTANCE_TYPE, [name.as_str()]);
-                let requirements: Requirements = std::iter::once(own).collect();
-                let kind = InstanceType::new(
-                    name.as_str().into(),
-                    requirements,
-                    offerings.collect(),
-                    capacity,
-                    Overhead::default(),
-                );
-                all.push(Arc::new(kind));
-            }
+fn side_by_side(sizes: &[usize], upstream: Option<&PathBuf>) -> anyhow::Result<Vec<Ours>> {
+    println!(
+        "A pass of disruption and upstream's simulations, same fleet, 400 instance types, every node a candidate\n"
+    );
+    println!(
+        "{:>6} {:>7}   {:^17}   {:^23}   {:^15}   {:^15}   {:>8}",
+        "", "", "CPU ms", "upstream's CPU ms", "ratio", "peak MiB", ""
+    );
+    println!(
+        "{:>6} {:>7}   {:>8} {:>8}   {:>11} {:>11}   {:>7} {:>7}   {:>6} {:>8}   {:>8}",
+        "nodes", "pods", "look", "pass", "a candidate", "all", "look", "pass", "ours", "upstream", "commands"
+    );
+    let mut measured = Vec::new();
+    for nodes in sizes {
+        check(*nodes)?;
+        let ours: Ours = process::answer(process::measure()?, &nodes.to_string())?;
+        let theirs = upstream
+            .filter(|_| UPSTREAM_SIZES.contains(nodes))
+            .map(|program| process::answer(Command::new(program), &format!("candidates {nodes}")))
+            .transpose()?;
+        if let Some(theirs) = &theirs {
+            agree(&ours, theirs)?;
         }
+        println!("{}", row(&ours, theirs.as_ref()));
+        measured.push(ours);
     }
-    all
+    if upstream.is_none() {
+        println!("\nUpstream is not measured: `make bench` builds it where Go is installed.");
+    }
+    Ok(measured)
 }
 
-/// A fleet in which each node carries about twenty pods of many workloads and is about two thirds full.
-fn fleet(nodes: usize) -> Snapshot {
-    let catalog = catalog();
-    let mut snapshot = Snapshot::default();
-    snapshot
-        .pools
-        .insert("general".into(), Arc::new(samples::pool("general")));
-    snapshot.catalogs.insert("general".into(), catalog.clone().into());
-    let shapes: Vec<Arc<PodShape>> = (0..nodes.max(30)).map(|app| Arc::new(shape(app))).collect();
-    let mut dice = 0x9e37_79b9_7f4a_7c15u64;
-    let mut roll = |sides: usize| {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        usize::try_from(dice % sides as u64).unwrap_or_default()
-    };
-    for number in 0..nodes {
-        let zone = ZONES[number % ZONES.len()];
-        let name = format!("n{number:05}");
-        let mut asked = Resources::default();
-        for slot in 0..PODS_PER_NODE {
-            // The number of the workload is the number of the node and a step, so that no node has two replicas.
-            let shape = &shapes[(number + slot * 37 + roll(7) * 5) % shapes.len()];
-            asked.add_assign(&shape.requests);
-            snapshot.put_pod(Arc::new(Pod {
-                shape: shape.clone(),
-                phase: PodPhase::Running,
-                ready: true,
-                node: Some(name.as_str().into()),
-                started: Some(Timestamp::UNIX_EPOCH),
-                ..samples::pod(&format!("p{number:05}-{slot:02}"))
-            }));
-        }
-        let needed = asked.get("cpu").nanos() * 3 / 2;
-        let kind = catalog
-            .iter()
-            .filter(|kind| kind.allocatable().get("cpu").nanos() >= needed)
-            .filter(|kind| kind.allocatable().get("memory") >= asked.get("memory"))
-            .min_by(|a, b| a.offerings[0].price.total_cmp(&b.offerings[0].price));
-        let kind = kind.or(catalog.last()).expect("a catalog has types");
-        snapshot.put_node(Arc::new(machine(&name, zone, kind)));
-    }
-    snapshot
+/// A fleet that breaks its own rules would tell little about either side.
+fn check(nodes: usize) -> anyhow::Result<()> {
+    let broken = fixture::broken_rules(&fixture::fleet(nodes));
+    ensure!(
+        broken.is_empty(),
+        "{} rules are broken on {nodes} nodes, among them: {}",
+        broken.len(),
+        broken[0]
+    );
+    Ok(())
 }
 
-fn selector(app: &str) -> LabelSelector {
-    LabelSelector {
-        requirements: vec![Requirement::new("app", Operator::In, [app.into()]).expect("a selector")],
-    }
+/// Both sides have the same fleet before them: the price tells the types of the nodes, and those what the pods ask for.
+fn agree(ours: &Ours, theirs: &Upstreams) -> anyhow::Result<()> {
+    let (ours, theirs) = (&ours.fleet, &theirs.fleet);
+    let counts = |fleet: &Fleet| (fleet.nodes, fleet.pods, fleet.candidates);
+    ensure!(
+        counts(ours) == counts(theirs),
+        "nodes, pods and candidates are {:?} here and {:?} upstream",
+        counts(ours),
+        counts(theirs)
+    );
+    let (here, there) = (ours.price_per_hour, theirs.price_per_hour);
+    // The sums have different orders.
+    ensure!(
+        (here - there).abs() < 1e-6 * here,
+        "the fleet costs {here} here and {there} upstream"
+    );
+    Ok(())
 }
 
-/// A third plain, the others with a spread over zones, a spread over hosts, an affinity to zones, or keeping apart.
-fn shape(app: usize) -> PodShape {
-    let name = format!("app-{app}");
-    let cpu = [100, 250, 500, 1_000][app % 4];
-    let memory = [256, 512, 1_024, 2_048][app / 4 % 4];
-    let mut shape = PodShape {
-        labels: std::iter::once(("app".into(), name.as_str().into())).collect::<Labels>(),
-        requests: resources(cpu, memory),
-        ..samples::pod_shape()
-    };
-    let spread = |key: &str, skew: u32| TopologySpread {
-        topology_key: key.to_owned(),
-        max_skew: skew,
-        min_domains: None,
-        required: true,
-        selector: Some(selector(&name)),
-        match_label_keys: Vec::new(),
-        honor_affinity: true,
-        honor_taints: false,
-    };
-    let term = |key: &str| PodTerm {
-        topology_key: key.to_owned(),
-        selector: Some(selector(&name)),
-        namespaces: BTreeSet::new(),
-        namespace_selector: None,
-        match_label_keys: Vec::new(),
-        mismatch_label_keys: Vec::new(),
-        weight: 0,
-    };
-    match app % 6 {
-        0 => shape.spreads.push(spread(vocabulary::ZONE, 5)),
-        1 => shape.spreads.push(spread(vocabulary::HOSTNAME, 2)),
-        2 => shape.affinity.required_pods.push(term(vocabulary::ZONE)),
-        3 => shape.affinity.required_anti.push(term(vocabulary::HOSTNAME)),
-        _ => {}
-    }
-    shape
+fn row(ours: &Ours, theirs: Option<&Upstreams>) -> String {
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let times = |millis: f64| theirs.map(|it| format!("{:.0}x", it.scan_millis() / millis));
+    format!(
+        "{:>6} {:>7}   {:>8.1} {:>8.1}   {:>11} {:>11}   {:>7} {:>7}   {:>6} {:>8}   {:>8}",
+        ours.fleet.nodes,
+        ours.fleet.pods,
+        ours.look_millis,
+        ours.pass_millis,
+        or_dash(theirs.map(|it| format!("{:.1}", it.cpu_millis))),
+        or_dash(theirs.map(|it| format!("{:.0}", it.scan_millis()))),
+        or_dash(times(ours.look_millis)),
+        or_dash(times(ours.pass_millis)),
+        ours.fleet.peak_mib,
+        or_dash(theirs.map(|it| it.fleet.peak_mib.to_string())),
+        ours.commands,
+    )
 }
 
-fn machine(name: &str, zone: &str, kind: &InstanceType) -> StateNode {
-    let labels: Labels = [
-        (vocabulary::NODEPOOL, "general"),
-        (vocabulary::INSTANCE_TYPE, kind.name.as_str()),
-        (vocabulary::ZONE, zone),
-        (vocabulary::CAPACITY_TYPE, "on-demand"),
-        (vocabulary::HOSTNAME, name),
-        (vocabulary::REGISTERED, "true"),
-        (vocabulary::INITIALIZED, "true"),
-    ]
-    .into_iter()
-    .map(|(key, value)| (key.into(), value.into()))
-    .collect();
-    StateNode {
-        key: NodeKey::Claim(name.into()),
-        claim: Some(Claim {
-            pool: Some("general".into()),
-            phase: ClaimPhase::Initialized,
-            labels: labels.clone(),
-            capacity: kind.capacity.clone(),
-            allocatable: kind.allocatable().clone(),
-            consolidatable: true,
-            initialized_at: Some(Timestamp::UNIX_EPOCH),
-            ..samples::claim(name)
-        }),
-        node: Some(NodeFacts {
-            labels,
-            capacity: kind.capacity.clone(),
-            allocatable: kind.allocatable().clone(),
-            ..samples::node(name)
-        }),
-        nominated_until: None,
-        marked_for_deletion: false,
+fn growth(measured: &[Ours]) {
+    println!("\nTen times the nodes\n");
+    println!("{:<16} {:>7} {:>7} {:>9}", "nodes", "look", "pass", "peak MiB");
+    for small in measured {
+        let Some(large) = measured.iter().find(|it| it.fleet.nodes == 10 * small.fleet.nodes) else {
+            continue;
+        };
+        println!(
+            "{:<16} {:>6.1}x {:>6.1}x {:>8.1}x",
+            format!("{} to {}", small.fleet.nodes, large.fleet.nodes),
+            large.look_millis / small.look_millis,
+            large.pass_millis / small.pass_millis,
+            large.fleet.peak_mib as f64 / small.fleet.peak_mib as f64
+        );
     }
 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{NodeKey, PodKey, Snapshot};
+use rustc_hash::FxHashSet;
 use scheduler::{Moves, Options, Round, WhatIf};
 
 use crate::{
@@ -179,8 +180,15 @@ fn consolidate(
 /// The cluster prepared for questions about these nodes, which are filled in their order.
 pub(crate) fn moves<'c>(scene: Scene<'_>, nodes: impl IntoIterator<Item = &'c Candidate>, options: Options) -> Moves {
     let nodes: Vec<&Candidate> = nodes.into_iter().collect();
-    let moving = nodes.iter().flat_map(|candidate| &candidate.moving);
-    let settled: BTreeSet<PodKey> = moving.cloned().collect();
+    let moving: FxHashSet<&PodKey> = nodes.iter().flat_map(|candidate| &candidate.moving).collect();
+    // They are in order there, and to sort that many names takes long.
+    let settled: BTreeSet<PodKey> = scene
+        .snapshot
+        .pods
+        .keys()
+        .filter(|pod| moving.contains(pod))
+        .cloned()
+        .collect();
     let waiting = scene.snapshot.pods_to_place(scene.now);
     Moves {
         round: Round {

@@ -9,17 +9,13 @@
 //! CPU time rather than wall time, because other programs on the machine change it little.
 
 mod fixture;
+mod process;
 
-use std::{
-    hint::black_box,
-    path::PathBuf,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::{hint::black_box, path::PathBuf, process::Command, time::Duration};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use fixture::Case;
-use rustix::time::{ClockId, clock_gettime};
+use process::{cpu_time, peak_mib};
 use scheduler::solve;
 use serde::{Deserialize, Serialize};
 
@@ -86,24 +82,6 @@ fn measure(case: Case) -> anyhow::Result<Measured> {
     })
 }
 
-/// CPU time of all threads of this process.
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    let seconds = u64::try_from(now.tv_sec).expect("a process has run for a positive time");
-    let nanos = u32::try_from(now.tv_nsec).expect("there are less than 10^9 nanoseconds in a second");
-    Duration::new(seconds, nanos)
-}
-
-/// The most memory that this process has had at once.
-fn peak_mib() -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").context("the peak of memory is read from /proc")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line
-        .and_then(|rest| rest.trim().strip_suffix(" kB"))
-        .context("the kernel knows the peak")?;
-    Ok(kib.parse::<u64>()? / 1024)
-}
-
 /// Upstream's scheduler as a program, where it could be built.
 struct Upstream {
     program: Option<PathBuf>,
@@ -135,23 +113,14 @@ impl Upstream {
             _ => true,
         };
         match &self.program {
-            Some(program) if wanted => run(Command::new(program), case).map(Some),
+            Some(program) if wanted => process::answer(Command::new(program), &case.to_string()).map(Some),
             _ => Ok(None),
         }
     }
 }
 
 fn measure_apart(case: Case) -> anyhow::Result<Measured> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg("measure");
-    run(command, case)
-}
-
-fn run(mut command: Command, case: Case) -> anyhow::Result<Measured> {
-    command.args(case.to_string().split(' ')).stderr(Stdio::inherit());
-    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
-    ensure!(output.status.success(), "{command:?} failed: {}", output.status);
-    Ok(serde_json::from_slice(&output.stdout)?)
+    process::answer(process::measure()?, &case.to_string())
 }
 
 fn side_by_side(upstream: &Upstream) -> anyhow::Result<()> {

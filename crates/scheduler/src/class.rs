@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use model::{PodKey, Resources, Toleration, pod::HostPort};
+use model::{Pod, PodKey, Resources, Toleration, pod::HostPort};
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -72,8 +72,8 @@ pub(crate) struct Class {
 
 /// A pod of the round.
 #[derive(Clone, Debug)]
-pub(crate) struct Member {
-    pub key: PodKey,
+pub(crate) struct Member<'a> {
+    pub pod: &'a Pod,
     pub class: usize,
     /// Volume claims with their drivers, for the limits of nodes.
     pub attached: Arc<[(Arc<str>, PodKey)]>,

@@ -53,7 +53,7 @@ impl Finisher {
             draft(problem, open)?
         };
         let members = open.pods.iter().map(|seat| &problem.members[seat.member]);
-        let pods: Vec<_> = members.clone().map(|member| member.key.clone()).collect();
+        let pods: Vec<_> = members.clone().map(|member| member.pod.key.clone()).collect();
         let mut requests = Resources::default();
         for member in members {
             requests.add_assign(&problem.classes.all[member.class].requests);

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::SignedDuration;
 use model::{
-    Effect, LabelKey, LabelValue, NodeKey, Pod, PodKey, Pool, Requirements, Resources, Snapshot, StateNode,
+    Effect, LabelKey, LabelValue, NodeKey, NodeName, Pod, PodKey, Pool, Requirements, Resources, Snapshot, StateNode,
     pod::{PodShape, PodTerm},
     vocabulary,
 };
@@ -45,7 +45,7 @@ pub(crate) struct Problem<'a> {
     /// Only where a pod of the round claims devices.
     pub devices: Option<Devices<'a>>,
     /// The pods of the round in the order in which they are placed: the largest first.
-    pub members: Vec<Member>,
+    pub members: Vec<Member<'a>>,
     /// Pods that no search can place.
     pub refusals: BTreeMap<PodKey, Refusal>,
 }
@@ -95,7 +95,12 @@ impl<'a> Problem<'a> {
             .collect();
 
         let catalogs: Vec<_> = snapshot.catalogs.values().flat_map(|catalog| catalog.iter()).collect();
-        let demands = entrants.iter().map(|entrant| &entrant.pod.shape.requests);
+        let mut shapes: FxHashSet<*const PodShape> = FxHashSet::default();
+        let demands: Vec<&Resources> = entrants
+            .iter()
+            .filter(|entrant| shapes.insert(Arc::as_ptr(&entrant.pod.shape)))
+            .map(|entrant| &entrant.pod.shape.requests)
+            .collect();
         let supplies = catalogs.iter().map(|kind| kind.allocatable());
         let machines = snapshot.nodes.values().flat_map(|state| {
             let node = state.node.as_ref().map(|node| &node.allocatable);
@@ -103,7 +108,10 @@ impl<'a> Problem<'a> {
                 .chain(state.claim.as_ref().map(|claim| &claim.allocatable))
         });
         let dims = Dims::new(
-            demands.chain(daemons.iter().map(|daemon| &daemon.requests)),
+            demands
+                .iter()
+                .copied()
+                .chain(daemons.iter().map(|daemon| &daemon.requests)),
             supplies,
             machines,
         );
@@ -137,6 +145,7 @@ impl<'a> Problem<'a> {
             classes: Classes::default(),
             interest: BTreeSet::new(),
             discouraged,
+            leaving: leaving(snapshot),
         };
         let variants = sorter.variants(&entrants);
         let carriers: Vec<(&Pod, GroupId)> = repellers
@@ -206,13 +215,14 @@ fn entrants<'a>(snapshot: &'a Snapshot, round: &Round, refusals: &mut BTreeMap<P
         }
     }
     entrants.sort_by_cached_key(|entrant| {
-        let requests = &entrant.pod.shape.requests;
+        let pod: &'a Pod = entrant.pod;
+        let requests = &pod.shape.requests;
         (
             Reverse(requests.get("cpu")),
             Reverse(requests.get("memory")),
-            entrant.pod.created,
-            entrant.pod.uid.clone(),
-            entrant.pod.key.clone(),
+            pod.created,
+            &pod.uid,
+            &pod.key,
         )
     });
     entrants
@@ -366,6 +376,12 @@ fn is_unsettled(snapshot: &Snapshot, state: &StateNode, round: &Round) -> bool {
     }
 }
 
+/// Nodes that go anyway.
+fn leaving(snapshot: &Snapshot) -> FxHashSet<&NodeName> {
+    let machines = snapshot.nodes.values().filter(|state| state.is_leaving());
+    machines.filter_map(|state| state.node_name()).collect()
+}
+
 fn keys_of(requirements: &Requirements) -> impl Iterator<Item = LabelKey> {
     requirements.iter().map(|requirement| requirement.key.clone())
 }
@@ -381,6 +397,8 @@ struct Sorter<'a, 's> {
     /// Labels that anybody asks machines for.
     interest: BTreeSet<LabelKey>,
     discouraged: bool,
+    /// Nodes that go anyway.
+    leaving: FxHashSet<&'a NodeName>,
 }
 
 /// Pods with this identity are in one class, unless neighbours tell them apart.
@@ -437,8 +455,8 @@ impl<'a> Sorter<'a, '_> {
 
     /// Whether the pod leaves its machine by our choice, and not because the machine goes anyway.
     fn moves(&self, pod: &Pod) -> bool {
-        let leaving = |node| self.snapshot.node_named(node).is_some_and(|state| state.is_leaving());
-        self.round.options.enforce_consolidate_after && pod.node.as_ref().is_some_and(|node| !leaving(node))
+        let stays = |node| !self.leaving.contains(node);
+        self.round.options.enforce_consolidate_after && pod.node.as_ref().is_some_and(stays)
     }
 
     fn draft(&mut self, pod: &'a Pod, volumes: &[Demand], moving: bool, devices: Option<&PodKey>) -> Drafts {
@@ -512,7 +530,7 @@ impl<'a> Sorter<'a, '_> {
     }
 
     /// All groups are known by now, so it can be told which of them select whom.
-    fn members(&mut self, entrants: &[Entrant<'a>], drafts: Vec<Arc<Drafts>>) -> Vec<Member> {
+    fn members(&mut self, entrants: &[Entrant<'a>], drafts: Vec<Arc<Drafts>>) -> Vec<Member<'a>> {
         let mut known: FxHashMap<(*const Drafts, *const PodShape), usize> = FxHashMap::default();
         let members = entrants.iter().zip(drafts).map(|(entrant, drafts)| {
             let pod = entrant.pod;
@@ -523,7 +541,7 @@ impl<'a> Sorter<'a, '_> {
                     self.classes.class(drafts.variants.clone(), ties, &drafts.requests)
                 });
             Member {
-                key: pod.key.clone(),
+                pod,
                 class,
                 attached: entrant.volumes.attached.clone().into(),
                 devices: entrant.devices.clone(),

@@ -85,7 +85,10 @@ fn attempt(problem: Problem<'_>) -> Attempt {
                     pool: greedy.problem.templates[open.template].pool.name.clone(),
                     lacking,
                 };
-                let pods = open.pods.iter().map(|seat| &greedy.problem.members[seat.member].key);
+                let pods = open
+                    .pods
+                    .iter()
+                    .map(|seat| &greedy.problem.members[seat.member].pod.key);
                 cut.extend(pods.map(|pod| (pod.clone(), refusal.clone())));
             }
         }
@@ -100,7 +103,7 @@ fn attempt(problem: Problem<'_>) -> Attempt {
     plan.placements = taken
         .map(|machine| Placement {
             node: machine.key().clone(),
-            pods: machine.pods.iter().map(|pod| members[*pod].key.clone()).collect(),
+            pods: machine.pods.iter().map(|pod| members[*pod].pod.key.clone()).collect(),
         })
         .collect();
     plan.placements.sort_by(|a, b| a.node.cmp(&b.node));
@@ -125,6 +128,6 @@ fn refuse(greedy: &mut Greedy<'_>, plan: &mut Plan) {
             known.entry(class).or_insert_with(|| greedy.refusal(member)).clone()
         };
         plan.refusals
-            .insert(greedy.problem.members[member].key.clone(), refusal);
+            .insert(greedy.problem.members[member].pod.key.clone(), refusal);
     }
 }

@@ -11,7 +11,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use model::{NodeKey, PodKey, Snapshot, pod::PodShape};
+use model::{NodeKey, Pod, PodKey, Snapshot, pod::PodShape};
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -109,13 +109,14 @@ impl<'a> WhatIf<'a> {
         let machines = machines
             .map(|(index, machine)| (machine.key().clone(), index))
             .collect();
-        let mut residents = residents(&problem, &moves.settled);
+        let members = problem.members.iter().enumerate();
+        let (at_home, waiting): (Vec<_>, Vec<_>) = members
+            .map(|(number, member)| (number, member.pod))
+            .partition(|(_, pod)| settled.pods.contains(&pod.key));
+        let mut residents = residents(&problem, &settled, &at_home);
         let mut greedy = Greedy::new(problem);
         greedy.closed = true;
-        let waiting = (0..greedy.problem.members.len())
-            .filter(|member| !moves.settled.contains(&greedy.problem.members[*member].key))
-            .collect::<Vec<_>>();
-        for member in waiting {
+        for (member, _) in waiting {
             greedy.place(member);
         }
         for (machine, residents) in greedy.problem.machines.all.iter_mut().zip(&mut residents) {
@@ -262,7 +263,7 @@ impl<'a> WhatIf<'a> {
             .collect();
         moving.retain(|member| {
             let member = *member;
-            let Some(index) = places.get(&self.greedy.problem.members[member].key) else {
+            let Some(index) = places.get(&self.greedy.problem.members[member].pod.key) else {
                 return true;
             };
             let class = &self.greedy.problem.classes.all[self.greedy.problem.members[member].class];
@@ -314,7 +315,7 @@ impl<'a> WhatIf<'a> {
 
     fn stranded(&mut self, member: usize) -> Answer {
         Answer::Stranded {
-            pod: self.greedy.problem.members[member].key.clone(),
+            pod: self.greedy.problem.members[member].pod.key.clone(),
             refusal: self.greedy.refusal(member),
         }
     }
@@ -340,7 +341,7 @@ impl<'a> WhatIf<'a> {
                 Err(lacking) => {
                     let seat = open.pods.first().expect("a machine is opened for a pod");
                     return Answer::Stranded {
-                        pod: self.greedy.problem.members[seat.member].key.clone(),
+                        pod: self.greedy.problem.members[seat.member].pod.key.clone(),
                         refusal: Refusal::Truncated {
                             pool: self.greedy.problem.templates[open.template].pool.name.clone(),
                             lacking,
@@ -364,7 +365,7 @@ impl<'a> WhatIf<'a> {
             .map(|index| &self.greedy.problem.machines.all[index])
             .map(|machine| Placement {
                 node: machine.key().clone(),
-                pods: machine.pods.iter().map(|pod| members[*pod].key.clone()).collect(),
+                pods: machine.pods.iter().map(|pod| members[*pod].pod.key.clone()).collect(),
             })
             .collect();
         plan.placements.sort_by(|a, b| a.node.cmp(&b.node));
@@ -385,7 +386,7 @@ impl<'a> WhatIf<'a> {
         let indices = without.iter().filter_map(|key| self.machines.get(key));
         let residents: Vec<&Residents> = indices.map(|index| &self.residents[*index]).collect();
         let members = residents.iter().flat_map(|residents| &residents.members);
-        let keys = members.map(|member| self.greedy.problem.members[*member].key.clone());
+        let keys = members.map(|member| self.greedy.problem.members[*member].pod.key.clone());
         let refused = residents.iter().flat_map(|residents| residents.refused.iter().cloned());
         let round = Round {
             pods: keys.chain(refused).collect(),
@@ -407,21 +408,18 @@ impl<'a> WhatIf<'a> {
     }
 }
 
-/// Who lives where, and which groups count them there.
-fn residents(problem: &Problem<'_>, settled: &BTreeSet<PodKey>) -> Vec<Residents> {
+/// Who lives where, and which groups count them there. `at_home` are the settled pods among the members.
+fn residents(problem: &Problem<'_>, settled: &Settled<'_>, at_home: &[(usize, &Pod)]) -> Vec<Residents> {
     let machines: &Machines<'_> = &problem.machines;
     let mut residents = vec![Residents::default(); machines.all.len()];
-    let home = |pod: &PodKey| {
-        let pod = problem.snapshot.pods.get(pod)?;
-        machines.by_node.get(pod.node.as_ref()?.as_str()).copied()
-    };
-    for (number, member) in problem.members.iter().enumerate() {
-        if let Some(index) = home(&member.key).filter(|_| settled.contains(&member.key)) {
-            residents[index].members.push(number);
+    let home = |pod: &Pod| machines.by_node.get(pod.node.as_ref()?.as_str()).copied();
+    for (number, pod) in at_home {
+        if let Some(index) = home(pod) {
+            residents[index].members.push(*number);
         }
     }
-    for pod in problem.refusals.keys().filter(|pod| settled.contains(pod)) {
-        if let Some(index) = home(pod) {
+    for pod in problem.refusals.keys().filter(|pod| settled.pods.contains(pod)) {
+        if let Some(index) = problem.snapshot.pods.get(pod).and_then(|pod| home(pod)) {
             residents[index].refused.push(pod.clone());
         }
     }
@@ -431,9 +429,10 @@ fn residents(problem: &Problem<'_>, settled: &BTreeSet<PodKey>) -> Vec<Residents
     let carried: FxHashMap<&PodKey, &[GroupId]> = problem
         .members
         .iter()
-        .map(|member| {
-            let variant = problem.classes.all[member.class].variants.first();
-            (&member.key, variant.map_or(&[][..], |variant| &variant.carried.repels))
+        .filter_map(|member| {
+            let variant = problem.classes.all[member.class].variants.first()?;
+            let repels = &variant.carried.repels[..];
+            (!repels.is_empty()).then_some((&member.pod.key, repels))
         })
         .collect();
     let mut selecting: FxHashMap<(&str, *const PodShape), Vec<GroupId>> = FxHashMap::default();

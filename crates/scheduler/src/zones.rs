@@ -34,12 +34,7 @@ pub(crate) fn count(problem: &Problem<'_>) -> BTreeMap<EffectiveZone, usize> {
     let mut known: FxHashMap<usize, EffectiveZone> = FxHashMap::default();
     let mut counts = BTreeMap::new();
     for member in &problem.members {
-        let pending = problem
-            .snapshot
-            .pods
-            .get(&member.key)
-            .is_some_and(|pod| pod.node.is_none());
-        if pending {
+        if member.pod.node.is_none() {
             let zone = known
                 .entry(member.class)
                 .or_insert_with(|| zone_of(problem, member.class));
