@@ -17,6 +17,8 @@ PROFILE ?= release
 SEEDS ?= 10000
 IMAGE ?= localhost/karpenter
 BOOK := $(CACHE)/karpenter-rust/book
+# Where cargo-deny looks for advisories.
+ADVISORIES := https://github.com/RustSec/advisory-db
 OUT ?= $(CACHE)/karpenter-rust/conformance
 
 .DEFAULT_GOAL := help
@@ -84,9 +86,12 @@ generate: ## Rewrite what is generated from code: CRDs and reference pages
 manifests: helm ## Render the chart to deploy/manifests/karpenter.yaml
 	deploy/manifests/render >deploy/manifests/karpenter.yaml
 
-audit: ## Licences, bans and sources of all dependencies
-	@cargo deny --version >/dev/null 2>&1 || cargo install --locked --quiet --root $(TOOLS) cargo-deny
+audit: ## Licences, bans and sources of all dependencies, and advisories where their database can be reached
+	@cargo deny --version >/dev/null 2>&1 || { \
+		echo "installing cargo-deny, once" >&2; cargo install --locked --quiet --root $(TOOLS) cargo-deny; }
 	cargo deny check licenses bans sources
+	@if git ls-remote --quiet $(ADVISORIES) HEAD >/dev/null 2>&1; then cargo deny check advisories; \
+		else echo "advisories were not checked: $(ADVISORIES) cannot be reached" >&2; fi
 
 tools:
 	@cargo nextest --version >/dev/null 2>&1 || { \
