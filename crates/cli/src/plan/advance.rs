@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use model::{
     Claim, ClaimPhase, Labels, NodeFacts, NodeKey, NodeName, Pod, PodKey, Requirements, Snapshot, StateNode, vocabulary,
 };
-use scheduler::{Launch, Plan};
+use scheduler::{Launch, Placement, Plan};
 
 /// A cluster on which commands are played through.
 pub struct Ahead {
@@ -68,37 +68,29 @@ impl Ahead {
                 }
             }
         }
-        for placement in &command.placements {
-            let name = self
-                .snapshot
-                .nodes
-                .get(&placement.node)
-                .and_then(|node| node.node_name())
-                .cloned();
-            self.bind(&placement.pods, name);
-        }
+        self.place(&command.placements);
         for launch in &command.replacements {
             self.launch(launch);
         }
     }
 
     pub fn provision(&mut self, plan: &Plan) {
-        for placement in &plan.placements {
-            let name = self
-                .snapshot
-                .nodes
-                .get(&placement.node)
-                .and_then(|node| node.node_name())
-                .cloned();
-            self.bind(&placement.pods, name);
-        }
+        self.place(&plan.placements);
         for launch in &plan.launches {
             self.launch(launch);
         }
     }
 
-    fn bind(&mut self, pods: &[PodKey], node: Option<NodeName>) {
-        let Some(node) = node else { return };
+    fn place(&mut self, placements: &[Placement]) {
+        for placement in placements {
+            let node = self.snapshot.nodes.get(&placement.node);
+            if let Some(name) = node.and_then(|node| node.node_name()).cloned() {
+                self.bind(&placement.pods, name);
+            }
+        }
+    }
+
+    fn bind(&mut self, pods: &[PodKey], node: NodeName) {
         for key in pods {
             change(&mut self.snapshot, key, |pod| {
                 pod.node = Some(node.clone());
@@ -125,7 +117,7 @@ impl Ahead {
         };
         self.launched.push(machine.key.clone());
         self.snapshot.put_node(Arc::new(machine));
-        self.bind(&launch.pods, Some(name.as_str().into()));
+        self.bind(&launch.pods, name.as_str().into());
     }
 }
 
