@@ -187,7 +187,7 @@ impl Bench {
     }
 
     fn counts(&self, line: &str) -> bool {
-        let text = Exposition::of(&self.ctx.metrics).page(String::new(), None, self.ctx.clock.now());
+        let text = Exposition::of(&self.ctx.metrics).text(None, self.ctx.clock.now());
         text.lines().any(|found| found == line)
     }
 

@@ -1,18 +1,23 @@
 //! What probes and scrapers see: /healthz and /readyz on one port, /metrics on another.
 
 use std::{
+    convert::Infallible,
     net::{IpAddr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use axum::{
     Router,
+    body::Body,
     extract::{Path, RawQuery, State},
     http::{StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
-use tokio::net::TcpListener;
+use controllers::metrics::Page;
+use futures::stream;
+use tokio::{net::TcpListener, runtime::Handle, sync::mpsc, time::timeout};
 
 /// One thing that has to be true before the program counts as ready.
 pub struct Check {
@@ -21,8 +26,13 @@ pub struct Check {
     pub test: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
-/// The text that scrapers read.
-pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
+/// Writes what scrapers read.
+pub type Render = Arc<dyn Fn(&mut Page) + Send + Sync>;
+
+/// How many parts of a page wait for a scraper that reads slowly.
+const PARTS_WAITING: usize = 2;
+/// A scraper that takes nothing for so long has gone.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
 #[error("{address} cannot be opened for {purpose}: choose another port with --{flag}")]
@@ -72,9 +82,28 @@ pub async fn serve_health(listener: TcpListener, checks: Vec<Check>) -> std::io:
 /// Serves /metrics, and profiles where they are wanted, until dropped.
 pub async fn serve_metrics(listener: TcpListener, render: Render, profiles: Option<Router>) -> std::io::Result<()> {
     const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
-    let metrics = move || async move { ([(header::CONTENT_TYPE, TEXT)], render()) };
+    let metrics = move || async move { ([(header::CONTENT_TYPE, TEXT)], page_of(render)) };
     let app = Router::new().route("/metrics", get(metrics));
     axum::serve(listener, app.merge(profiles.unwrap_or_default())).await
+}
+
+/// A page that is written while it is read, so that it is never in memory as a whole.
+fn page_of(render: Render) -> Body {
+    let (sender, parts) = mpsc::channel::<String>(PARTS_WAITING);
+    let handle = Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let mut page = Page::into_parts(move |part| {
+            let taken = handle.block_on(timeout(PATIENCE, sender.send(part)));
+            matches!(taken, Ok(Ok(())))
+        });
+        render(&mut page);
+        page.finish();
+    });
+    let parts = stream::unfold(parts, |mut parts| async {
+        let part = parts.recv().await?;
+        Some((Ok::<_, Infallible>(part), parts))
+    });
+    Body::from_stream(parts)
 }
 
 async fn readyz(State(checks): State<Arc<Vec<Check>>>, RawQuery(query): RawQuery) -> Response {
@@ -119,10 +148,11 @@ mod tests {
     use super::*;
 
     /// Status and body of an answer.
+    /// In the older version of the protocol, in which a body is never sent in chunks.
     async fn get(address: SocketAddr, path: &'static str) -> (u16, String) {
         let asked = move || {
             let mut stream = TcpStream::connect(address).expect("the server listens");
-            write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").expect("it reads");
+            write!(stream, "GET {path} HTTP/1.0\r\nHost: test\r\n\r\n").expect("it reads");
             let mut answer = String::new();
             stream.read_to_string(&mut answer).expect("it answers");
             let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -164,7 +194,7 @@ mod tests {
 
     #[tokio::test]
     async fn profiles_are_there_only_where_they_are_wanted() {
-        let render: Render = Arc::new(|| "up 1\n".to_owned());
+        let render: Render = Arc::new(|page| page.add("up 1\n"));
         let (plain, plain_address) = listener().await;
         let (profiled, profiled_address) = listener().await;
         tokio::spawn(serve_metrics(plain, render.clone(), None));

@@ -1,14 +1,11 @@
 //! The engine as a program: behind a leader lease, with probes and metrics, until it is told to stop.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use controllers::{
     fleet::Fleet,
-    metrics::{self, Exposition, Scene},
+    metrics::{Exposition, Scene},
 };
 use controllers_legacy::Place;
 use kube::Client;
@@ -90,7 +87,7 @@ pub struct Operator {
 #[derive(Default)]
 struct Windows {
     index: RwLock<Option<Arc<Index>>>,
-    exposition: RwLock<Option<Exposition>>,
+    exposition: RwLock<Option<Arc<Exposition>>>,
     missing_kinds: RwLock<Option<String>>,
     standing: RwLock<Arc<Standing>>,
 }
@@ -243,7 +240,7 @@ impl Operator {
 
     fn open(&self, windows: &Windows, running: &Running) {
         running.metrics.built_from(self.version, self.commit);
-        *windows.exposition.write() = Some(Exposition::of(&running.metrics));
+        *windows.exposition.write() = Some(Arc::new(Exposition::of(&running.metrics)));
         *windows.index.write() = Some(running.index.clone());
     }
 
@@ -253,17 +250,14 @@ impl Operator {
             clock, cloud, settings, ..
         } = self.engine.clone();
         let (requests, duties) = (self.requests.clone(), self.duties.clone());
-        // A text that has to grow to megabytes is copied again and again on the way.
-        let room = AtomicUsize::new(0);
-        Arc::new(move || {
-            let mut text = String::with_capacity(room.load(Ordering::Relaxed));
-            text.push_str(&process::metrics());
-            let standing = windows.standing.read().metrics(&settings.leader_election_name);
-            text.push_str(&standing);
-            text.push_str(&metrics::text_format(&requests.encoded()));
-            text.push_str(&metrics::text_format(&duties.metrics()));
-            let exposition = windows.exposition.read();
-            if let Some(exposition) = exposition.as_ref() {
+        Arc::new(move |page| {
+            page.add(&process::metrics());
+            page.add(&windows.standing.read().metrics(&settings.leader_election_name));
+            page.take_over(&requests.encoded());
+            page.take_over(&duties.metrics());
+            // Out of its lock: a slow reader must not keep a new leader from opening another window.
+            let exposition = windows.exposition.read().clone();
+            if let Some(exposition) = exposition {
                 let view = windows.index.read().as_ref().map(|index| index.view());
                 let now = clock.now();
                 let scene = view.as_ref().map(|view| Scene {
@@ -272,10 +266,8 @@ impl Operator {
                     classes: cloud.node_classes(),
                     only_classes: !settings.observe_cluster_state,
                 });
-                text = exposition.page(text, scene.as_ref(), now);
+                exposition.write(page, scene.as_ref(), now);
             }
-            room.store(text.len() + text.len() / 16, Ordering::Relaxed);
-            text
         })
     }
 

@@ -114,14 +114,12 @@ impl ConditionMetrics {
     /// Writes what was counted of a kind, and what its objects are like now.
     pub(super) fn write(&self, page: &mut Page, kind: &Watched, objects: &[Object<'_>], now: Timestamp) {
         let prefix = format!("operator_{}", kind.kind.to_lowercase());
-        let all = self.counted.lock();
-        if let Some(counted) = all.get(kind) {
+        if let Some(counted) = self.counted.lock().get(kind) {
             let name = format!("{prefix}_status_condition_transitions_total");
             let mut family = page.begin(name, FamilyKind::Counter, "Changes of conditions");
             for (labels, count) in &counted.transitions {
                 family.sample(labels, *count as f64);
             }
-            drop(family);
             let name = format!("{prefix}_status_condition_transition_seconds");
             let help = "How long a condition was in its status before it changed";
             TextHistogram::write_all(page, &name, help, &counted.transition_secs);
@@ -134,7 +132,12 @@ impl ConditionMetrics {
 
     /// Writes the families that all kinds share.
     pub(super) fn write_shared(&self, page: &mut Page, kinds: &[(&Watched, &[Object<'_>])], now: Timestamp) {
+        self.write_counted(page);
         let kinds: Vec<_> = kinds.iter().filter(|(kind, _)| kind.shared).copied().collect();
+        write_gauges(page, "operator", &kinds, now, |kind, _| group_and_kind(kind));
+    }
+
+    fn write_counted(&self, page: &mut Page) {
         let all = self.counted.lock();
         let shared = || all.iter().filter(|(kind, _)| kind.shared).map(|(_, counted)| counted);
         let mut transitions: BTreeMap<Labels, u64> = BTreeMap::new();
@@ -148,14 +151,12 @@ impl ConditionMetrics {
         for (labels, count) in &transitions {
             family.sample(labels, *count as f64);
         }
-        drop(family);
         let help = "How long a condition was in its status before it changed";
         let secs = shared().flat_map(|counted| &counted.shared_transition_secs);
         TextHistogram::write_all(page, "operator_status_condition_transition_seconds", help, secs);
         let help = "From the deletion of an object to its end";
         let secs = shared().flat_map(|counted| &counted.shared_termination_secs);
         TextHistogram::write_all(page, "operator_termination_duration_seconds", help, secs);
-        write_gauges(page, "operator", &kinds, now, |kind, _| group_and_kind(kind));
     }
 }
 
@@ -190,8 +191,8 @@ fn write_gauges(
         for condition in object.conditions {
             family.sample(&described(kind, object, condition), 1.0);
         }
+        family.pass_on();
     }
-    drop(family);
     let name = format!("{prefix}_status_condition_current_status_seconds");
     let mut family = page.begin(name, FamilyKind::Gauge, "How long conditions have been as they are");
     for (kind, object) in every() {
@@ -199,8 +200,8 @@ fn write_gauges(
             let since = now.duration_since(condition.last_transition_time.0).as_secs_f64();
             family.sample(&described(kind, object, condition), since);
         }
+        family.pass_on();
     }
-    drop(family);
     let name = format!("{prefix}_termination_current_time_seconds");
     let mut family = page.begin(name, FamilyKind::Gauge, "How long objects have been on their way out");
     for (kind, object) in every() {
@@ -295,7 +296,7 @@ mod tests {
         let objects = [object];
         metrics.write(&mut page, &kind, &objects, at(13));
         metrics.write_shared(&mut page, &[(&kind, &objects)], at(13));
-        let text = page.into_text();
+        let text = page.finish();
         for line in [
             r#"operator_nodeclaim_status_condition_transitions_total{karpenter_sh_nodepool="general",type="Launched",status="True",reason="Because"} 1"#,
             r#"operator_nodeclaim_status_condition_transition_seconds_bucket{karpenter_sh_nodepool="general",type="Launched",status="Unknown",le="4"} 1"#,

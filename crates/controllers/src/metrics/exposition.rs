@@ -24,21 +24,25 @@ impl Exposition {
         }
     }
 
-    /// The text with the page of this moment behind it. Without a scene there is nothing about single objects on it. In a
-    /// large cluster it has megabytes, so it is written in one place and not copied from one to the other.
-    pub fn page(&self, text: String, scene: Option<&Scene<'_>>, now: Timestamp) -> String {
+    /// What there is to see at this moment, as one text.
+    pub fn text(&self, scene: Option<&Scene<'_>>, now: Timestamp) -> String {
+        let mut page = Page::default();
+        self.write(&mut page, scene, now);
+        page.finish()
+    }
+
+    /// Writes what there is to see at this moment. Without a scene there is nothing about single objects in it.
+    pub fn write(&self, page: &mut Page, scene: Option<&Scene<'_>>, now: Timestamp) {
         let mut encoded = String::new();
         encode(&mut encoded, &self.registry).expect("writing to a string succeeds");
-        let mut page = Page::after(text);
         page.take_over(&encoded);
         drop(encoded);
-        self.metrics.claims.write(&mut page, now);
-        self.metrics.rounds.write(&mut page, Instant::now());
-        self.metrics.runtime.write(&mut page, Instant::now());
-        self.metrics.pods.write(&mut page, now);
+        self.metrics.claims.write(page, now);
+        self.metrics.rounds.write(page, Instant::now());
+        self.metrics.runtime.write(page, Instant::now());
+        self.metrics.pods.write(page, now);
         if let Some(scene) = scene {
-            scene.write(&mut page, &self.metrics.conditions);
+            scene.write(page, &self.metrics.conditions);
         }
-        page.into_text()
     }
 }

@@ -35,15 +35,11 @@ pub use conditions::ConditionMetrics;
 pub use disruption::{Decision, DisruptionMetrics};
 pub use exposition::Exposition;
 pub use interruption::InterruptionMetrics;
+pub use page::Page;
 pub use pods::PodMetrics;
 pub use rounds::RoundMetrics;
 pub use runtime::{Outcome, RuntimeMetrics};
 pub use scene::Scene;
-
-/// What a registry encodes, in the text format that scrapers are promised.
-pub fn text_format(encoded: &str) -> String {
-    page::Page::of_registry(encoded).into_text()
-}
 
 /// The kinds whose conditions are followed.
 pub mod kinds {

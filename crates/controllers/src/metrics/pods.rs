@@ -220,7 +220,7 @@ mod tests {
     fn shown(metrics: &PodMetrics, secs: i64) -> Vec<String> {
         let mut page = Page::default();
         metrics.write(&mut page, at(secs));
-        let text = page.into_text();
+        let text = page.finish();
         let samples = text.lines().filter(|line| line.contains("_time_seconds{"));
         let short = samples.map(|line| line.replace("karpenter_pods_", ""));
         short
@@ -266,10 +266,7 @@ mod tests {
         assert!(shown(&metrics, 51).is_empty());
         let mut page = Page::default();
         metrics.write(&mut page, at(51));
-        assert!(
-            page.into_text()
-                .contains("karpenter_pods_startup_duration_seconds_sum 50")
-        );
+        assert!(page.finish().contains("karpenter_pods_startup_duration_seconds_sum 50"));
     }
 
     /// LC-M7: terminal, deleted, and running before we came.

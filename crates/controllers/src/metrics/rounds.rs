@@ -97,7 +97,6 @@ impl RoundMetrics {
             let left = if round.since.is_some() { round.pods } else { 0 };
             family.sample(&labels(controller, round), left as f64);
         }
-        drop(family);
         let help = "Age of the run of the solver that is under way";
         let mut family = page.family("karpenter_scheduler_unfinished_work_seconds", Kind::Gauge, help);
         for (controller, round) in under_way.iter() {
@@ -106,7 +105,6 @@ impl RoundMetrics {
                 family.sample(&labels(controller, round), age);
             }
         }
-        drop(family);
         let help = "Pending pods by the only zone that they can go to";
         let name = "karpenter_scheduler_pending_pods_by_effective_zone_count";
         let mut family = page.family(name, Kind::Gauge, help);
@@ -187,7 +185,7 @@ mod tests {
         let depth = |metrics: &RoundMetrics| {
             let mut page = Page::default();
             metrics.write(&mut page, Instant::now());
-            let text = page.into_text();
+            let text = page.finish();
             let line = text
                 .lines()
                 .find(|line| line.starts_with("karpenter_scheduler_queue_depth{"));

@@ -201,7 +201,6 @@ impl RuntimeMetrics {
                 begun.iter().map(secs).fold(0.0, |sum, secs| sum + secs),
             );
         }
-        drop(family);
         let help = "How long the longest run that is under way has taken so far";
         let mut family = page.family("workqueue_longest_running_processor_seconds", Kind::Gauge, help);
         for (controller, begun) in running.iter() {

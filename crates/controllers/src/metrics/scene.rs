@@ -45,7 +45,6 @@ impl Scene<'_> {
         for pool in snapshot.pools.values() {
             pool_resources(&mut family, &pool.name, &pool.limits);
         }
-        drop(family);
         let usage = usage(self.view);
         let zeros = zeros();
         let help = "What counts against the limits of node pools";
@@ -53,7 +52,6 @@ impl Scene<'_> {
         for name in snapshot.pools.keys() {
             pool_resources(&mut family, name, usage.get(name).unwrap_or(&zeros));
         }
-        drop(family);
         let help = "What the machines of a node pool cost per hour, in US dollars";
         let mut family = page.family("karpenter_nodepools_cost_total", Kind::Gauge, help);
         for (pool, cost) in cost::by_pool(snapshot) {
@@ -65,6 +63,9 @@ impl Scene<'_> {
         let mut family = page.family("karpenter_pods_state", Kind::Gauge, "Pods and where they are");
         for pod in self.view.snapshot.pods.values().filter(|pod| !pod.is_virtual()) {
             family.sample(&pod_labels(self.view, pod), 1.0);
+            if !family.pass_on() {
+                return;
+            }
         }
     }
 }

@@ -66,7 +66,7 @@ pub fn specimen() -> String {
         classes: &[CLASS],
         only_classes: false,
     };
-    Exposition::of(&metrics).page(String::new(), Some(&scene), now())
+    Exposition::of(&metrics).text(Some(&scene), now())
 }
 
 fn now() -> Timestamp {

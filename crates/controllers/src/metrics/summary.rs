@@ -101,7 +101,7 @@ mod tests {
         }
         let mut page = Page::default();
         summary.write(&mut page, at(701));
-        let text = page.into_text();
+        let text = page.finish();
         for line in [
             "# TYPE took summary",
             "took{quantile=\"0\"} 1",

@@ -147,7 +147,7 @@ fn what_kept_nodes_is_forgotten_by_the_next_pass() {
     metrics.disruption.staying(staying("Budget"));
     metrics.disruption.staying(staying("NotCheaper"));
     let exposition = super::Exposition::of(&std::sync::Arc::new(metrics));
-    let page = exposition.page(String::new(), None, jiff::Timestamp::UNIX_EPOCH);
+    let page = exposition.text(None, jiff::Timestamp::UNIX_EPOCH);
     let told: Vec<&str> = page.lines().filter(|line| line.contains("staying_nodes{")).collect();
     assert_eq!(
         told,

@@ -60,7 +60,7 @@ mod tests {
         }
         let mut page = Page::default();
         TextHistogram::write_all(&mut page, "h", "H", [(&Vec::new(), &histogram)]);
-        let text = page.into_text();
+        let text = page.finish();
         let samples: Vec<_> = text.lines().skip(2).collect();
         assert_eq!(
             samples,

@@ -66,9 +66,7 @@ impl Window {
     /// What the controller counts, as scrapers read it.
     pub fn metrics(&self, now: Timestamp) -> String {
         let seen = self.0.lock().clone();
-        seen.map_or_else(String::new, |seen| {
-            Exposition::of(&seen.metrics).page(String::new(), None, now)
-        })
+        seen.map_or_else(String::new, |seen| Exposition::of(&seen.metrics).text(None, now))
     }
 }
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use model::{Quantity, Resources, StateNode};
 
 use super::{Scene, resource_label};
-use crate::metrics::page::{Kind, Page};
+use crate::metrics::page::{Kind, LabelText, Page};
 
 /// What a family says of a machine.
 struct Figures {
-    labels: Vec<(String, String)>,
+    labels: LabelText,
     allocatable: Resources,
     overhead: Resources,
     requests: Resources,
@@ -60,18 +60,20 @@ pub fn write(page: &mut Page, scene: &Scene<'_>) {
         let mut family = page.family(name, Kind::Gauge, help);
         for figures in &all {
             for (resource, amount) in pick(figures).iter() {
-                let mut labels = figures.labels.clone();
-                labels.push(("resource_type".to_owned(), resource_label(resource.as_str())));
-                family.sample(&labels, amount.as_f64());
+                let resource = resource_label(resource.as_str());
+                family.sample_with(&figures.labels, &[("resource_type", resource)], amount.as_f64());
+            }
+            if !family.pass_on() {
+                return;
             }
         }
     }
     let help = "Age of nodes";
     let mut family = page.family("karpenter_nodes_current_lifetime_seconds", Kind::Gauge, help);
     for figures in &all {
-        family.sample(&figures.labels, figures.age_secs);
+        family.sample_with::<&str, &str>(&figures.labels, &[], figures.age_secs);
+        family.pass_on();
     }
-    drop(family);
     write_utilization(page, &all);
 }
 
@@ -108,15 +110,15 @@ fn figures(scene: &Scene<'_>, names: &BTreeMap<String, String>, machine: &StateN
             .get(key.as_str())
             .map_or_else(String::new, ToString::to_string)
     };
-    let mut labels: Vec<_> = names.iter().map(|(name, key)| (name.clone(), value(key))).collect();
+    let mut labels: Vec<_> = names.iter().map(|(name, key)| (name.as_str(), value(key))).collect();
     let raw = scene.view.nodes.named(node.name.as_str());
     let phase = raw.and_then(|node| node.status.as_ref()?.phase.clone());
-    labels.push(("node_name".to_owned(), node.name.to_string()));
-    labels.push(("phase".to_owned(), phase.unwrap_or_default()));
-    labels.push(("managed".to_owned(), machine.is_managed().to_string()));
+    labels.push(("node_name", node.name.to_string()));
+    labels.push(("phase", phase.unwrap_or_default()));
+    labels.push(("managed", machine.is_managed().to_string()));
 
     let mut figures = Figures {
-        labels,
+        labels: LabelText::of(&labels),
         allocatable: node.allocatable.clone(),
         overhead: node.capacity.clone().minus(&node.allocatable),
         requests: Resources::default(),
