@@ -201,6 +201,7 @@ impl Storm {
                 .then(|| self.shortage())
                 .into_iter()
                 .collect(),
+            market: None,
         }
     }
 
