@@ -76,7 +76,7 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(evictions_leave_enough::EvictionsLeaveEnough::default()),
         Box::new(exchanges_save_money::ExchangesSaveMoney::default()),
         Box::new(finalizers_come_first::FinalizersComeFirst),
-        Box::new(limits_hold::LimitsHold),
+        Box::new(limits_hold::LimitsHold::default()),
         Box::new(machines_have_claims::MachinesHaveClaims),
         Box::new(moved_pods_run_on::MovedPodsRunOn::default()),
         Box::new(nothing_is_left_behind::NothingIsLeftBehind),

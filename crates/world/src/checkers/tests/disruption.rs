@@ -137,6 +137,32 @@ async fn protection_has_an_end_holds_against_drift_and_is_for_nodes_too() {
     );
 }
 
+#[tokio::test]
+async fn what_is_being_replaced_does_not_count_against_limits() {
+    let mut court = Court::new();
+    court.put::<NodePool>(pool(json!({ "cpu": "6" })));
+    let large = |name: &str, conditions: &[(&str, &str)]| {
+        let mut large = marked(name, conditions);
+        large["status"]["capacity"] = json!({ "cpu": "4" });
+        large
+    };
+    court.put::<NodeClaim>(large("a", &[("DisruptionReason", "Drifted")]));
+    court.put::<NodeClaim>(claim("b"));
+    court.put::<NodeClaim>(large("a", &[]));
+    court.put::<NodeClaim>(large("b", &[]));
+    assert!(court.complaints().is_empty());
+    court.put::<NodeClaim>(claim("c"));
+    court.put::<NodeClaim>(large("c", &[]));
+    assert_eq!(
+        court.complaints(),
+        [
+            "pool general has 8 of cpu, its limit is 6",
+            "pool general has 12 of cpu, its limit is 6",
+        ],
+        "what comes later counts everything"
+    );
+}
+
 /// A pod of replica set `set`, ready on this node.
 fn replica(name: &str, node: &str) -> Value {
     let mut replica = pod(name, json!({"nodeName": node}));
