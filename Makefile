@@ -51,7 +51,7 @@ e2e: tools control-plane ## The binary against a real kube-apiserver, controller
 conformance: build ## Upstream's own end-to-end suite against our binary on a real control plane (needs Python; results in OUT)
 	tools/regression/run --shards --out $(OUT) $(CARGO_TARGET_DIR)/release/karpenter controller --cloud-provider sim
 
-storm: tools ## SEEDS (default 10000) small storms of faults in the simulated world, and as many random questions to the solver
+storm: tools ## SEEDS (default 10000) small storms of each kind in the simulated world, and as many random questions to the solver
 	PROPTEST_CASES=$(SEEDS) $(NEXTEST) --package scheduler properties
 	STORM_SEEDS=$(SEEDS) $(NEXTEST) --cargo-profile storm --package world --test storm --no-capture
 

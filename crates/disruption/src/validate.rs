@@ -17,6 +17,7 @@ use crate::{
     candidate::{candidates, likely_to_stay},
     consolidation::{self, search::lands_on_starting},
     emptiness, pass,
+    prices::worst,
     settings::Scene,
     stay::{Stay, Why},
 };
@@ -173,7 +174,8 @@ impl<'c> Review<'_, 'c> {
         };
         let price: f64 = candidates.iter().map(|candidate| candidate.price).sum();
         let cost: f64 = command.replacements.iter().map(|launch| launch.choice.price).sum();
-        let cheaper = command.replacements.is_empty() || cost < price;
+        let dearest: f64 = command.replacements.iter().map(|launch| self.dearest(launch)).sum();
+        let cheaper = command.replacements.is_empty() || dearest < price;
         if !cheaper || lands_on_starting(self.scene, &plan).is_some() || !covers(&plan, &command.replacements) {
             return Err(Obstacle::Scheduling);
         }
@@ -184,6 +186,14 @@ impl<'c> Review<'_, 'c> {
             saving: price - cost,
             ..command.clone()
         })
+    }
+
+    /// What a launch may cost at the prices of now, whatever the cloud chooses.
+    fn dearest(&self, launch: &Launch) -> f64 {
+        let kinds = launch.instance_types.iter();
+        let kinds = kinds.filter_map(|name| self.scene.prices.kind(&launch.pool, name));
+        let worsts = kinds.filter_map(|kind| worst(kind, &launch.requirements));
+        worsts.map(|worst| worst.price).fold(0.0, f64::max)
     }
 
     /// A node that is not free any more: pods that are on their way count as a budget that is used up.

@@ -23,6 +23,7 @@ use crate::{
     faults::Faults,
     ledger::{Deed, Entry, Ledger},
     machine::{Ending, Machine, MachineState, NodeObject, OfferingKey, Reclaim, provider_id},
+    market::Market,
     order::{Bid, Delivery, NoDelivery, Order, Reservation},
 };
 
@@ -264,6 +265,20 @@ impl SimCloud {
         reservation.size().saturating_sub(held)
     }
 
+    /// What an offering costs per hour at a moment, if the market is as it is now.
+    pub fn price(&self, offering: &OfferingKey, listed: f64, moment: Timestamp) -> f64 {
+        match self.0.region.lock().faults.market {
+            Some(market) => market.price(self.0.seed, offering, listed, market.period_at(moment)),
+            None => listed,
+        }
+    }
+
+    /// The market and its period now.
+    pub fn market(&self) -> Option<(Market, i64)> {
+        let market = self.0.region.lock().faults.market?;
+        Some((market, market.period_at(self.now())))
+    }
+
     /// Whether a call gets an answer now.
     pub fn answer(&self) -> Result<(), Unanswered> {
         self.0.region.lock().answer(self.0.seed)
@@ -396,7 +411,7 @@ impl Region {
         }
         let mut short = Vec::new();
         let Some(bid) = order.bids.iter().find(|bid| {
-            let to_be_had = self.can_sell(bid, now);
+            let to_be_had = self.can_sell(seed, bid, now);
             if !to_be_had {
                 short.push(bid.key());
             }
@@ -421,9 +436,12 @@ impl Region {
         Ok(Delivery { machine, short })
     }
 
-    fn can_sell(&self, bid: &Bid, now: Timestamp) -> bool {
+    fn can_sell(&self, seed: u64, bid: &Bid, now: Timestamp) -> bool {
         let key = bid.key();
-        if self.faults.shortages.iter().any(|shortage| shortage.covers(&key, now)) {
+        let sold_out = |market: &Market| market.is_sold_out(seed, &key, now);
+        if self.faults.shortages.iter().any(|shortage| shortage.covers(&key, now))
+            || self.faults.market.as_ref().is_some_and(sold_out)
+        {
             return false;
         }
         bid.reservation.as_ref().is_none_or(|reservation| {

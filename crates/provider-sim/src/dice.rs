@@ -20,6 +20,11 @@ impl Dice {
         probability > 0.0 && self.0.random::<f64>() < probability
     }
 
+    /// From minus one to one.
+    pub fn swing(&mut self) -> f64 {
+        2.0 * self.0.random::<f64>() - 1.0
+    }
+
     pub fn latency(&mut self, latency: Latency) -> SignedDuration {
         let share = self.0.random::<f64>();
         let width = (latency.at_most - latency.at_least).max(SignedDuration::ZERO);

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{CapacityType, InstanceTypeName, Zone};
 use serde::{Deserialize, Serialize};
 
-use crate::machine::OfferingKey;
+use crate::{machine::OfferingKey, market::Market};
 
 /// A duration that differs from case to case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +82,8 @@ pub struct Faults {
     /// Interruption of spot machines; none without it.
     pub interruption: Option<Interruption>,
     pub shortages: Vec<Shortage>,
+    /// Prices that move and stocks that run out; all is as listed without it.
+    pub market: Option<Market>,
 }
 
 #[cfg(test)]
@@ -124,7 +126,8 @@ mod tests {
     #[test]
     fn faults_are_read_and_written_as_plain_data() {
         let text = r#"{"launchLatency": {"atLeast": "10s", "atMost": "1m"}, "neverJoins": 0.1,
-            "interruption": {"meanLifetime": "1h", "notice": "2m"}}"#;
+            "interruption": {"meanLifetime": "1h", "notice": "2m"},
+            "market": {"period": "10m", "spotSwing": 0.3, "soldOut": 0.1}}"#;
         let faults: Faults = serde_json::from_str(text).expect("faults");
         assert_eq!(faults.launch_latency.at_most, SignedDuration::from_mins(1));
         let again: Faults = serde_json::from_str(&serde_json::to_string(&faults).expect("plain data")).expect("faults");

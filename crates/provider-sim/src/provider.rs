@@ -13,8 +13,8 @@ use api::labels::annotations::CAPACITY_OVERLAY_APPLIED;
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceType, LabelKey, NodeName, Offering, ProviderId, Resources, Vocabulary, node::NodeClassRef,
-    pool::Pool, snapshot::Catalog as Shapes,
+    CapacityType, InstanceType, LabelKey, NodeName, Offering, PoolName, ProviderId, Resources, Vocabulary,
+    node::NodeClassRef, pool::Pool, snapshot::Catalog as Shapes,
 };
 use parking_lot::Mutex;
 use provider::{
@@ -28,6 +28,7 @@ use crate::{
     dice::fingerprint,
     fate::after,
     machine::{Machine, MachineState, OfferingKey},
+    market::Market,
     node::TOKEN_ANNOTATION,
     node_class::{self, NodeClasses},
     order::{Bid, NoDelivery, Order, Reservation},
@@ -54,6 +55,13 @@ pub struct SimProvider {
     has_reservations: bool,
     /// Until when an offering counts as unavailable because a launch found it short.
     short: Mutex<BTreeMap<OfferingKey, Timestamp>>,
+    /// The catalogs at the prices of one period, so that who asks twice in it gets the same.
+    priced: Mutex<Option<Priced>>,
+}
+
+struct Priced {
+    market: (Market, i64),
+    shelves: BTreeMap<PoolName, Shapes>,
 }
 
 impl SimProvider {
@@ -73,6 +81,7 @@ impl SimProvider {
             repair_policies: vec![unready("False"), unready("Unknown")],
             hooks: Vec::new(),
             short: Mutex::default(),
+            priced: Mutex::default(),
             cloud,
             catalog,
             classes,
@@ -93,9 +102,12 @@ impl SimProvider {
     fn bids(&self, request: &LaunchRequest) -> Vec<Bid> {
         let needed = self.checked_requests(request);
         let shapes: Vec<Arc<InstanceType>> = match &request.pool {
-            Some(pool) => self.catalog.shapes(pool).to_vec(),
+            Some(pool) => self.shapes(pool).to_vec(),
             // A claim that a user made belongs to no pool and may be anything.
-            None => self.catalog.all_shapes().cloned().collect(),
+            None => match self.cloud.market() {
+                Some(_) => self.catalog.all_shapes().map(|shape| self.repriced(shape)).collect(),
+                None => self.catalog.all_shapes().cloned().collect(),
+            },
         };
         let mut bids = Vec::new();
         for shape in shapes
@@ -123,6 +135,37 @@ impl SimProvider {
             )
         });
         bids
+    }
+
+    /// What a pool may launch, at the prices of the moment.
+    fn shapes(&self, pool: &PoolName) -> Shapes {
+        let Some(market) = self.cloud.market() else {
+            return self.catalog.shapes(pool);
+        };
+        let mut priced = self.priced.lock();
+        let current = priced.take().filter(|priced| priced.market == market);
+        let current = priced.insert(current.unwrap_or_else(|| Priced {
+            market,
+            shelves: BTreeMap::new(),
+        }));
+        let shelf = current.shelves.entry(pool.clone()).or_insert_with(|| {
+            let listed = self.catalog.shapes(pool);
+            listed.iter().map(|shape| self.repriced(shape)).collect()
+        });
+        shelf.clone()
+    }
+
+    fn repriced(&self, shape: &InstanceType) -> Arc<InstanceType> {
+        let (now, mut shape) = (self.cloud.now(), shape.clone());
+        for offering in &mut shape.offerings {
+            let key = OfferingKey {
+                instance_type: shape.name.clone(),
+                zone: offering.zone.clone(),
+                capacity_type: offering.capacity_type,
+            };
+            offering.price = self.cloud.price(&key, offering.price, now);
+        }
+        Arc::new(shape)
     }
 
     /// What a shape has to hold. Resources that an overlay added are not in this catalog; the plan has counted them.
@@ -268,7 +311,7 @@ impl CloudProvider for SimProvider {
     }
 
     async fn catalog(&self, pool: &Pool) -> Result<Shapes, ProviderError> {
-        let shapes = self.catalog.shapes(&pool.name);
+        let shapes = self.shapes(&pool.name);
         let short = self.short_now();
         if short.is_empty() && !self.has_reservations {
             return Ok(shapes);

@@ -1,13 +1,13 @@
 //! Latency, shortages, failures and interruptions happen as they were configured, and the same way again for a seed.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use api::labels::{annotations, kwok};
 use expect_test::expect;
 use jiff::SignedDuration;
-use model::{Offering, Quantity, vocabulary};
+use model::{CapacityType, InstanceType, Offering, Quantity, vocabulary};
 use provider::{CloudProvider, NoticeKind, ProviderError, Termination};
-use provider_sim::{Catalog, Faults, Interruption, Latency, MachineState, Shortage, SimProvider, ledger::Deed};
+use provider_sim::{Catalog, Faults, Interruption, Latency, MachineState, Market, Shortage, SimProvider, ledger::Deed};
 
 mod fixtures;
 
@@ -329,6 +329,86 @@ async fn time_costs_money() {
     );
 }
 
+/// One list of prices holds for a period, for whoever asks and whoever launches; the next one has others.
+#[tokio::test(start_paused = true)]
+async fn prices_move_with_the_market_and_launches_follow_them() {
+    let market = Market {
+        period: secs(600),
+        spot_swing: 0.5,
+        on_demand_swing: 0.0,
+        sold_out: 0.0,
+        until: None,
+    };
+    let faults = Faults {
+        market: Some(market),
+        ..Faults::default()
+    };
+    let provider = provider(3, Catalog::generic(), faults);
+    let default = pool("default");
+    let first = provider.catalog(&default).await.unwrap();
+    pass(300).await;
+    let again = provider.catalog(&default).await.unwrap();
+    assert!(Arc::ptr_eq(&first, &again), "nothing has changed");
+    pass(300).await;
+    let moved = provider.catalog(&default).await.unwrap();
+    let prices = |catalog: &[Arc<InstanceType>], kind: CapacityType| -> Vec<f64> {
+        let offerings = catalog.iter().flat_map(|shape| &shape.offerings);
+        offerings
+            .filter(|offering| offering.capacity_type == kind)
+            .map(|offering| offering.price)
+            .collect()
+    };
+    assert_eq!(
+        prices(&first, CapacityType::OnDemand),
+        prices(&moved, CapacityType::OnDemand)
+    );
+    let pairs: Vec<_> = prices(&first, CapacityType::Spot)
+        .into_iter()
+        .zip(prices(&moved, CapacityType::Spot))
+        .collect();
+    assert!(pairs.iter().all(|(before, after)| before != after));
+
+    let launched = provider.launch(&request("a")).await.unwrap();
+    let machine = provider.cloud().machine(&launched.provider_id).unwrap();
+    let shape = moved
+        .iter()
+        .find(|shape| shape.name == machine.offering.instance_type)
+        .unwrap();
+    let bought = |offering: &&Offering| {
+        offering.zone == machine.offering.zone && offering.capacity_type == machine.offering.capacity_type
+    };
+    let price = shape.offerings.iter().find(bought).unwrap().price;
+    assert_eq!(machine.price, price, "what is listed is what is paid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_sold_out_can_be_had_in_another_period() {
+    let market = Market {
+        period: secs(600),
+        spot_swing: 0.0,
+        on_demand_swing: 0.0,
+        sold_out: 0.5,
+        until: None,
+    };
+    let provider = calm();
+    provider.cloud().change_faults(|faults| faults.market = Some(market));
+    let mut delivered = Vec::new();
+    for claim in 0..20 {
+        let name = format!("claim-{claim}");
+        let pinned = request_with(
+            &name,
+            [
+                (vocabulary::INSTANCE_TYPE, "c-4x-amd64-linux"),
+                (vocabulary::ZONE, "test-zone-a"),
+                (vocabulary::CAPACITY_TYPE, "spot"),
+            ],
+        );
+        delivered.push(provider.launch(&pinned).await.is_ok());
+        pass(600).await;
+    }
+    assert!(delivered.contains(&true) && delivered.contains(&false), "{delivered:?}");
+}
+
 /// A rough day: every fault at once, with retries as a controller would make them.
 async fn rough_day(seed: u64) -> String {
     let faults = Faults {
@@ -347,6 +427,13 @@ async fn rough_day(seed: u64) -> String {
             zone: Some("test-zone-b".into()),
             ..Shortage::default()
         }],
+        market: Some(Market {
+            period: secs(60),
+            spot_swing: 0.5,
+            on_demand_swing: 0.1,
+            sold_out: 0.2,
+            until: None,
+        }),
     };
     let provider = provider(seed, Catalog::generic(), faults);
     for index in 0..25 {

@@ -1,7 +1,7 @@
 //! How long simulated stories take in real time.
 
 use world::{
-    storm::Storm,
+    storm::Trouble,
     story::{deployment, minutes, nothing_runs, pods, pool, settled},
     world::World,
 };
@@ -30,5 +30,5 @@ fn up_and_down(replicas: u32) {
 /// About twenty pods, with faults.
 #[divan::bench(args = [1, 2, 3], sample_count = 5, sample_size = 1)]
 fn storm(seed: u64) -> bool {
-    Storm::seeded(seed).run().verdict.is_ok()
+    Trouble::seeded(seed).run().verdict.is_ok()
 }

@@ -24,7 +24,7 @@ use kube::Client;
 use tokio::task::JoinSet;
 
 use crate::{
-    binder::Binder,
+    binder::{Binder, Ranking},
     component::{self, Component, Ctx},
     dice::Dice,
     kubelet::{AlwaysRunning, Machines, collector::Collector, lifecycle::Lifecycle, pods::Pods, readiness::Readiness},
@@ -39,6 +39,8 @@ use crate::{
 pub struct Options {
     /// Tells the kubelets which machines run.
     pub machines: Arc<dyn Machines>,
+    /// How the scheduler chooses among nodes.
+    pub ranking: Ranking,
     /// Given everything that the server tells the informers.
     pub tap: Option<Tap>,
 }
@@ -47,6 +49,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             machines: Arc::new(AlwaysRunning),
+            ranking: Ranking::default(),
             tap: None,
         }
     }
@@ -74,7 +77,7 @@ impl Cluster {
         crew.add(Jobs);
         crew.add(Budgets);
         crew.add(TaintEviction::default());
-        crew.add(Binder::default());
+        crew.add(Binder::new(options.ranking));
         crew.add(Lifecycle);
         crew.add(Readiness::new(Arc::clone(&options.machines)));
         crew.add(Pods::new(options.machines));

@@ -11,8 +11,8 @@ use model::CapacityType;
 use serde_json::{Value, json};
 use world::{
     story::{
-        ControllerCrash, ImageWithdrawn, KubeletsNeverRegister, NewImage, Pool, SpotInterruption, deployment, minutes,
-        pods, pool, seconds, settled, that,
+        ControllerCrash, ImageWithdrawn, KubeletsNeverRegister, MachineVanishes, NewImage, Pool, SpotInterruption,
+        deployment, minutes, pods, pool, seconds, settled, that,
     },
     world::World,
 };
@@ -176,6 +176,57 @@ fn a_replacement_that_never_joins_leaves_the_old_node_alone() {
         minutes(60),
     );
     world.run_until(settled(), minutes(10));
+    world.expect(pods("web").running(2));
+}
+
+/// DI-Q5: a replacement whose machine is gone before it was ready does not cost the node that it should replace, either.
+#[test]
+fn a_replacement_that_vanishes_leaves_the_old_node_alone() {
+    let mut world = World::seeded(46)
+        .pool(pool("general").consolidate_after("Never"))
+        .workload(deployment("web").replicas(2).asks("1 cpu, 1Gi"));
+    world.run_until(pods("web").running(2), minutes(5));
+    let before = nodes(&world);
+    world.patch_pool(
+        "general",
+        json!({"spec": {"template": {"metadata": {"labels": {"generation": "two"}}}}}),
+    );
+    let is_launched = |claim: &NodeClaim| claim.status.as_ref().is_some_and(|status| status.provider_id.is_some());
+    world.run_until(
+        that("a replacement is on its way", {
+            let before = before.clone();
+            move |moment| {
+                let claims = moment.scene.node_claims.all();
+                let mut launched = claims.iter().filter(|claim| is_launched(claim));
+                launched.any(|claim| !before.contains(claim.metadata.name.as_deref().unwrap_or_default()))
+            }
+        }),
+        minutes(10),
+    );
+    let claims = world.scene().node_claims.keys();
+    let replacement = claims
+        .iter()
+        .find(|key| !before.contains(&*key.name))
+        .expect("it exists");
+    world.inject(MachineVanishes(&replacement.name));
+    world.run_until(
+        that("the marks are taken back", |moment| {
+            !moment.scene.nodes.all().iter().any(|node| has_disrupted_taint(node))
+        }),
+        minutes(20),
+    );
+    assert!(before.is_subset(&nodes(&world)), "the node stays");
+    world.expect(pods("web").running(2));
+    assert!(
+        world
+            .events("DisruptionBlocked")
+            .iter()
+            .any(|message| message.contains("taken back")),
+        "the node is told that it stays"
+    );
+    world.run_for(minutes(20));
+    world.run_until(settled(), minutes(30));
+    assert!(before.is_disjoint(&nodes(&world)), "the exchange is made in the end");
     world.expect(pods("web").running(2));
 }
 

@@ -1,12 +1,12 @@
-//! Storms: random workloads and faults from a seed. First safety: no rule is broken while things break. Then liveness:
-//! the faults stop, every pod runs, and at the end nothing is left.
+//! Storms: random workloads, faults and prices from a seed. First safety: no rule is broken while things break or move.
+//! Then liveness: they stop, every pod runs, and at the end nothing is left.
 //!
 //! `STORM_SEEDS` says how many (200 unless told), `STORM_FROM` where to begin. A failure names its seed;
 //! `STORM_FROM=<seed> STORM_SEEDS=1 STORM_SHOW=1` shows its whole timeline.
 
 use std::{sync::Mutex, thread};
 
-use world::storm::Storm;
+use world::storm::{Outcome, Restless, Trouble};
 
 /// Simulations live on small allocations; this one gives them out in half the time of the system's.
 #[global_allocator]
@@ -20,7 +20,16 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 }
 
 #[test]
-fn no_storm_breaks_a_rule_and_all_of_them_pass() {
+fn no_trouble_breaks_a_rule_and_all_of_it_passes() {
+    play(|seed| Trouble::seeded(seed).run());
+}
+
+#[test]
+fn no_restless_world_moves_nodes_to_and_fro_and_all_of_them_come_to_rest() {
+    play(|seed| Restless::seeded(seed).run());
+}
+
+fn play(storm: impl Fn(u64) -> Outcome + Sync) {
     let (from, count) = (number("STORM_FROM", 0), number("STORM_SEEDS", 200));
     let show = std::env::var_os("STORM_SHOW").is_some();
     let next = Mutex::new(from..from + count);
@@ -32,7 +41,7 @@ fn no_storm_breaks_a_rule_and_all_of_them_pass() {
                 loop {
                     let seed = next.lock().expect("no worker panics with the lock").next();
                     let Some(seed) = seed else { return };
-                    let outcome = Storm::seeded(seed).run();
+                    let outcome = storm(seed);
                     if show {
                         println!("{}", outcome.timeline);
                     }

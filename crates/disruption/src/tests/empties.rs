@@ -144,6 +144,15 @@ fn a_schedule_opens_and_closes_a_budget() {
     };
     // Midnight an hour east of Greenwich is eleven at night in UTC, by which schedules go.
     assert!(!active("@daily", 0, 30, "2026-01-02T00:00:00+01:00"));
+    // Clocks in Europe skip an hour in this night; the window is as long as in any other.
+    for (moment, open) in [
+        ("2026-03-29T00:30:00+01:00", true),
+        ("2026-03-29T03:30:00+02:00", true),
+        ("2026-03-29T07:59:59+02:00", true),
+        ("2026-03-29T08:00:00+02:00", false),
+    ] {
+        assert_eq!(active("0 22 * * *", 8, 0, moment), open, "{moment}");
+    }
     assert!(active("@yearly", 24, 0, "2026-01-01T12:00:00Z"));
     assert!(active("@daily", 48, 0, "2026-01-01T12:00:00Z"));
     // The first of January 2026 is a Thursday.

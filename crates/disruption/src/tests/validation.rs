@@ -122,6 +122,16 @@ fn an_exchange_holds_as_a_whole_or_not_at_all() {
         &[],
         &[(Obstacle::Scheduling, 1)],
     );
+    // So is one of what would come instead, whichever of its types the cloud chooses.
+    for (before, later) in [("price=0.2", "price=0.9"), ("price=0.4", "price=0.9")] {
+        check(
+            REPLACE,
+            &REPLACE.replace(before, later),
+            &[],
+            &[(Obstacle::Scheduling, 1)],
+        );
+    }
+    check(REPLACE, &REPLACE.replace("price=0.2", "price=0.5"), &["a"], &[]);
 }
 
 const DELETE: &str = "

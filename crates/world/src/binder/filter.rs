@@ -8,11 +8,16 @@ use super::{
     board::{Board, Entrant, Spot},
     neighbours::Neighbours,
     node_rules::{admits, tolerates},
+    preferences::Preferences,
+    ranking::Ranking,
     spread::Spreads,
 };
-use crate::kubelet::{
-    is_ready,
-    lifecycle::{NOT_READY, UNSCHEDULABLE},
+use crate::{
+    dice::Dice,
+    kubelet::{
+        is_ready,
+        lifecycle::{NOT_READY, UNSCHEDULABLE},
+    },
 };
 
 /// Why no node takes a pod: the reasons, and how many nodes each of them rules out.
@@ -39,9 +44,13 @@ impl fmt::Display for Refusal {
 }
 
 /// The node for the pod, as an index into the board.
-pub fn choose(board: &Board, entrant: &Entrant) -> Result<usize, Refusal> {
+pub fn choose(board: &Board, entrant: &Entrant, ranking: Ranking, dice: Dice) -> Result<usize, Refusal> {
     let spreads = Spreads::of(board, entrant);
     let neighbours = Neighbours::of(board, entrant);
+    let preferences = match ranking {
+        Ranking::Preferences => Preferences::of(board, entrant),
+        Ranking::LeastAllocated | Ranking::MostAllocated | Ranking::Random => Preferences::default(),
+    };
     let mut refusal = Refusal {
         nodes: board.spots.len(),
         ..Refusal::default()
@@ -59,10 +68,9 @@ pub fn choose(board: &Board, entrant: &Entrant) -> Result<usize, Refusal> {
                 }
             }
             None => {
-                // The emptiest node wins, and of equally empty ones the first by name.
-                let emptiness = emptiness(spot);
-                if best.is_none_or(|(most, _)| emptiness > most) {
-                    best = Some((emptiness, at));
+                let score = ranking.score(spot, entrant, &preferences, dice);
+                if best.is_none_or(|(most, _)| score > most) {
+                    best = Some((score, at));
                 }
             }
         }
@@ -124,17 +132,4 @@ fn resources(spot: &Spot, entrant: &Entrant) -> Option<Vec<String>> {
         })
         .collect();
     (!reasons.is_empty()).then_some(reasons)
-}
-
-/// How much of the node's processor and memory is free, from zero to one.
-fn emptiness(spot: &Spot) -> f64 {
-    let share = |resource: &str| {
-        let total = spot.facts.allocatable.get(resource).as_f64();
-        if total > 0.0 {
-            spot.free.get(resource).as_f64() / total
-        } else {
-            0.0
-        }
-    };
-    (share("cpu") + share("memory")) / 2.0
 }

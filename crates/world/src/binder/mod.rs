@@ -6,6 +6,7 @@
 //! * [`board`]: the nodes of one pass, with what is left of each.
 //! * [`node_rules`]: selectors, affinity and taints between one pod and one node.
 //! * [`spread`], [`neighbours`]: rules that look at other pods.
+//! * [`ranking`], [`preferences`]: which of several nodes is taken.
 //!
 //! It does not preempt, and it knows no volumes.
 
@@ -13,6 +14,8 @@ mod board;
 mod filter;
 mod neighbours;
 pub mod node_rules;
+mod preferences;
+mod ranking;
 mod spread;
 
 use std::{
@@ -30,6 +33,7 @@ use kube::api::{Patch, PostParams};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+pub use self::ranking::Ranking;
 use self::{
     board::{Board, Entrant},
     filter::{Refusal, choose},
@@ -47,7 +51,17 @@ const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
 #[derive(Default)]
 pub struct Binder {
+    ranking: Ranking,
     memory: Mutex<Memory>,
+}
+
+impl Binder {
+    pub fn new(ranking: Ranking) -> Self {
+        Self {
+            ranking,
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Default)]
@@ -109,7 +123,7 @@ impl Component for Binder {
         for (raw, entrant) in waiting {
             let verdict = match refused.get(&entrant.alike) {
                 Some(refusal) => Err(refusal.clone()),
-                None => choose(&board, &entrant),
+                None => choose(&board, &entrant, self.ranking, ctx.dice),
             };
             match verdict {
                 Ok(spot) => {

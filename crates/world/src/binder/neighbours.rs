@@ -94,7 +94,7 @@ impl<'a> Neighbours<'a> {
 }
 
 /// Whether a term of `holder` speaks of `other`.
-fn matches(board: &Board, term: &PodTerm, holder: &Entrant, other: &Entrant) -> bool {
+pub(super) fn matches(board: &Board, term: &PodTerm, holder: &Entrant, other: &Entrant) -> bool {
     let Some(selector) = &term.selector else { return false };
     let own = term.namespaces.is_empty() && term.namespace_selector.is_none();
     let by_selector = term.namespace_selector.as_ref().is_some_and(|selector| {

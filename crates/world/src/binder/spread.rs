@@ -86,7 +86,7 @@ fn counts(rule: &TopologySpread, entrant: &Entrant, spot: &Spot) -> bool {
         && (!rule.honor_taints || hard.all(|taint| tolerates(spec, taint)))
 }
 
-fn is_selected(rule: &TopologySpread, entrant: &Entrant, other: &Entrant) -> bool {
+pub(super) fn is_selected(rule: &TopologySpread, entrant: &Entrant, other: &Entrant) -> bool {
     !other.pod.is_terminating() && entrant.namespace() == other.namespace() && selects(rule, entrant, other)
 }
 

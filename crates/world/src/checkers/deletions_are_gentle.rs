@@ -66,7 +66,8 @@ pub fn evicted_pod(method: &Method, path: &str) -> Option<Key> {
     }
 }
 
-fn deleted_pod(method: &Method, path: &str) -> Option<Key> {
+/// The pod that a request deletes.
+pub fn deleted_pod(method: &Method, path: &str) -> Option<Key> {
     match path.split('/').collect::<Vec<_>>()[..] {
         ["", "api", "v1", "namespaces", namespace, "pods", name] if *method == Method::DELETE => {
             Some(Key::new(namespace, name))

@@ -1,4 +1,5 @@
-//! No more nodes of a pool are marked for disruption at a time than its budgets allow.
+//! No more nodes of a pool are marked for disruption at a time than its budgets allow. Nodes that are down or on their way
+//! out for other reasons use the budgets up as well.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,10 @@ use kube::ResourceExt;
 use model::budget::{self, DisruptionReason};
 
 use super::{Checker, Moment, Verdict};
-use crate::mirror::{Change, Key, Seen};
+use crate::{
+    kubelet::{is_ready, ready_condition},
+    mirror::{Change, Key, Seen},
+};
 
 /// A decision may be this old when its marks are seen: it is validated, written, and told with delay.
 const LATENCY: SignedDuration = SignedDuration::from_mins(2);
@@ -46,11 +50,18 @@ impl Checker for DisruptionWithinBudgets {
             return Ok(());
         };
         let budgets = convert::pool(&stored).value.disruption.budgets.unwrap_or_default();
-        let allowed = budget::allowed(&budgets, reason, moment.now, most);
+        // A window may have begun or ended between the decision and its marks.
+        let times = [moment.now - LATENCY, moment.now];
+        let allowed = times.map(|time| budget::allowed(&budgets, reason, time, most));
+        let allowed = allowed.into_iter().max().unwrap_or_default();
         let marked = counted.iter().filter(|claim| reason_of(claim).is_some()).count();
-        if marked > allowed as usize {
+        let down = counted
+            .iter()
+            .filter(|claim| reason_of(claim).is_none() && is_down(claim, moment))
+            .count();
+        if marked + down > allowed as usize {
             return Err(format!(
-                "{marked} nodes of pool {pool} are marked for disruption, and its budgets allow {allowed} of {most}"
+                "{marked} nodes of pool {pool} are marked for disruption and {down} are down, and its budgets allow {allowed} of {most}"
             ));
         }
         Ok(())
@@ -69,6 +80,20 @@ fn counts(claim: &NodeClaim, pool: &str) -> bool {
     claim.labels().get(labels::NODE_POOL).is_some_and(|name| name == pool)
         && conditions::is_true(listed(claim), condition::INITIALIZED)
         && !conditions::is_true(listed(claim), condition::INSTANCE_TERMINATING)
+}
+
+/// On its way out, or not ready, and for so long that the decision knew.
+fn is_down(claim: &NodeClaim, moment: &Moment<'_>) -> bool {
+    let for_long = |since: Timestamp| moment.now.duration_since(since) > LATENCY;
+    let deleting = claim.metadata.deletion_timestamp.as_ref();
+    let name = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+    let node = name.and_then(|name| moment.scene.nodes.get(&Key::cluster(name)));
+    let unready = node
+        .as_ref()
+        .filter(|node| !is_ready(node))
+        .and_then(|node| ready_condition(node));
+    let unready_since = unready.and_then(|condition| condition.last_transition_time.as_ref());
+    deleting.is_some_and(|time| for_long(time.0)) || unready_since.is_some_and(|time| for_long(time.0))
 }
 
 fn reason_of(claim: &NodeClaim) -> Option<DisruptionReason> {

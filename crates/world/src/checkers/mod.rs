@@ -10,17 +10,20 @@ mod disruption_within_budgets;
 mod drain_order;
 mod end_in_order;
 mod evictions_leave_enough;
+mod exchanges_save_money;
 mod finalizers_come_first;
 mod limits_hold;
 mod machines_have_claims;
+mod moved_pods_run_on;
 mod nothing_is_left_behind;
 mod one_launch_per_claim;
 mod placements_are_legal;
 mod protected_nodes_stay;
+mod rest_lasts;
 mod workloads_are_whole;
 
 use jiff::Timestamp;
-use provider_sim::SimCloud;
+use provider_sim::{Catalog, SimCloud};
 
 use crate::{
     history::Deed,
@@ -32,6 +35,8 @@ pub struct Moment<'a> {
     /// The cluster exactly as it was at this point of its history.
     pub scene: &'a Mirror,
     pub cloud: &'a SimCloud,
+    /// What the cloud sells, at listed prices.
+    pub catalog: &'a Catalog,
     pub now: Timestamp,
 }
 
@@ -51,6 +56,9 @@ pub trait Checker: Send {
         Ok(())
     }
 
+    /// The world has something to tell that no object shows.
+    fn noted(&mut self, _subject: &str, _: &Moment<'_>) {}
+
     /// Nothing moves any more, and nothing keeps it from moving.
     fn at_rest(&mut self, _: &Moment<'_>) -> Verdict {
         Ok(())
@@ -66,13 +74,16 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(drain_order::DrainOrder),
         Box::new(end_in_order::EndInOrder::default()),
         Box::new(evictions_leave_enough::EvictionsLeaveEnough::default()),
+        Box::new(exchanges_save_money::ExchangesSaveMoney::default()),
         Box::new(finalizers_come_first::FinalizersComeFirst),
-        Box::new(limits_hold::LimitsHold),
+        Box::new(limits_hold::LimitsHold::default()),
         Box::new(machines_have_claims::MachinesHaveClaims),
+        Box::new(moved_pods_run_on::MovedPodsRunOn::default()),
         Box::new(nothing_is_left_behind::NothingIsLeftBehind),
         Box::new(one_launch_per_claim::OneLaunchPerClaim::default()),
         Box::new(placements_are_legal::PlacementsAreLegal::default()),
         Box::new(protected_nodes_stay::ProtectedNodesStay),
+        Box::new(rest_lasts::RestLasts::default()),
         Box::new(workloads_are_whole::WorkloadsAreWhole),
     ]
 }
@@ -107,6 +118,12 @@ impl Jury {
 
     pub fn called(&mut self, deed: &Deed, moment: &Moment<'_>) {
         self.ask(moment, |checker| checker.called(deed, moment));
+    }
+
+    pub fn noted(&mut self, subject: &str, moment: &Moment<'_>) {
+        for checker in &mut self.checkers {
+            checker.noted(subject, moment);
+        }
     }
 
     pub fn at_rest(&mut self, moment: &Moment<'_>) {

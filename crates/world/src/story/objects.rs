@@ -51,21 +51,23 @@ impl Pool {
     }
 
     pub fn allow(self, kinds: impl IntoIterator<Item = CapacityType>) -> Self {
-        let kinds = kinds.into_iter().map(|kind| kind.to_string());
+        let kinds = kinds.into_iter().map(CapacityType::as_str);
         self.require(api::labels::CAPACITY_TYPE, kinds)
     }
 
     pub fn zones(self, zones: impl IntoIterator<Item = &'static str>) -> Self {
-        self.require(api::labels::ZONE, zones.into_iter().map(str::to_owned))
+        self.require(api::labels::ZONE, zones)
     }
 
     pub fn instance_types(self, types: impl IntoIterator<Item = &'static str>) -> Self {
-        self.require(api::labels::INSTANCE_TYPE, types.into_iter().map(str::to_owned))
+        self.require(api::labels::INSTANCE_TYPE, types)
     }
 
-    fn require(mut self, key: &str, values: impl Iterator<Item = String>) -> Self {
+    /// Nodes have one of these values of a label.
+    pub fn require(mut self, key: &str, values: impl IntoIterator<Item = &'static str>) -> Self {
+        let values: Vec<&str> = values.into_iter().collect();
         self.requirements
-            .push(json!({ "key": key, "operator": "In", "values": values.collect::<Vec<_>>() }));
+            .push(json!({ "key": key, "operator": "In", "values": values }));
         self
     }
 
@@ -87,8 +89,13 @@ impl Pool {
     }
 
     /// How many nodes may be disrupted at a time, such as `10%` or `3`.
-    pub fn budget(mut self, nodes: &str) -> Self {
-        self.disruption["budgets"] = json!([{ "nodes": nodes }]);
+    pub fn budget(self, nodes: &str) -> Self {
+        self.budgets(json!([{ "nodes": nodes }]))
+    }
+
+    /// Budgets as users write them.
+    pub fn budgets(mut self, budgets: Value) -> Self {
+        self.disruption["budgets"] = budgets;
         self
     }
 

@@ -55,6 +55,7 @@ impl Foundation {
             api,
             rate,
             hooks,
+            ranking,
         } = setup;
         let clock: Arc<dyn Clock> = Arc::new(VirtualClock::starting_at(VirtualClock::EPOCH));
         let server = ApiServer::builder()
@@ -64,8 +65,9 @@ impl Foundation {
             .build();
         let client = server.client();
         let cloud = SimCloud::new(seed, Arc::clone(&clock)).with_faults(cloud_faults);
+        let catalog = Arc::new(catalog);
         let history = History::new(Arc::clone(&clock), server.clone());
-        let observer = Observer::new(history.clone(), cloud.clone(), &*clock);
+        let observer = Observer::new(history.clone(), cloud.clone(), Arc::clone(&catalog), &*clock);
         for object in prelude() {
             create(&client, object)
                 .await
@@ -77,6 +79,7 @@ impl Foundation {
                 machines: CloudMachines(cloud.clone()),
                 hung: hung.clone(),
             }),
+            ranking,
             tap: Some(history.tap()),
         };
         let mut cluster = Cluster::start(client.clone(), Arc::clone(&clock), seed, options);
@@ -87,7 +90,7 @@ impl Foundation {
         let weather = Weather::default();
         weather.set(api);
         let classes = Api::all(client.clone());
-        let provider = SimProvider::new(cloud.clone(), Arc::new(catalog), Arc::new(classes)).with_hooks(hooks);
+        let provider = SimProvider::new(cloud.clone(), catalog, Arc::new(classes)).with_hooks(hooks);
         let controller = Controller::new(Shared {
             brain,
             server: server.clone(),

@@ -30,7 +30,7 @@ use kube::{
 use kube_mem::ApiServer;
 use operator::{settings::Settings, throttle::Rate};
 use provider::RegistrationHook;
-use provider_sim::{Catalog, Faults as CloudFaults, Latency, SimCloud};
+use provider_sim::{Catalog, Faults as CloudFaults, Latency, Market, SimCloud};
 use serde_json::{Value, json};
 use tokio::{
     runtime::{Builder, Runtime},
@@ -45,6 +45,7 @@ use self::{
     observer::Observer,
 };
 use crate::{
+    binder::Ranking,
     checkers::Violation,
     cluster::Cluster,
     faults::{ApiFaults, Weather},
@@ -72,6 +73,8 @@ pub struct Setup {
     pub rate: Option<Rate>,
     /// What the cloud does to a node before it is registered.
     pub hooks: Vec<Arc<dyn RegistrationHook>>,
+    /// How the cluster's scheduler chooses among nodes.
+    pub ranking: Ranking,
 }
 
 impl Setup {
@@ -85,6 +88,7 @@ impl Setup {
             api: ApiFaults::default(),
             rate: None,
             hooks: Vec::new(),
+            ranking: Ranking::default(),
         }
     }
 }
@@ -405,7 +409,8 @@ impl World {
         }
     }
 
-    fn failure(&self, what: String) -> Failure {
+    /// A finding of one's own, told as broken rules are.
+    pub fn failure(&self, what: String) -> Failure {
         Failure {
             seed: self.seed,
             what,
@@ -433,12 +438,22 @@ impl World {
         self.observer.history.note("world", "the cloud behaves");
     }
 
-    /// From here on nothing goes wrong any more.
+    /// From here on nothing goes wrong any more, and prices stay as they are.
     pub fn calm(&mut self) {
         let _inside = self.runtime.enter();
         self.weather.calm();
         self.controller.plan(CrashPlan::default());
-        self.cloud.change_faults(|faults| *faults = fair_weather());
+        let now = self.clock.now();
+        self.cloud.change_faults(|faults| {
+            let market = faults.market.map(|market| Market {
+                until: Some(now),
+                ..market
+            });
+            *faults = CloudFaults {
+                market,
+                ..fair_weather()
+            };
+        });
         self.observer.history.note("world", "faults stop");
     }
 

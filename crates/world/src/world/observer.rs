@@ -1,8 +1,10 @@
 //! Reads the history: keeps the scene, writes the timeline, asks the checkers.
 
+use std::sync::Arc;
+
 use clock::Clock;
 use jiff::Timestamp;
-use provider_sim::SimCloud;
+use provider_sim::{Catalog, SimCloud};
 
 use crate::{
     checkers::{Jury, Moment},
@@ -18,6 +20,7 @@ pub struct Observer {
     /// The cluster as it was after the last entry that was read.
     pub scene: Mirror,
     pub cloud: SimCloud,
+    catalog: Arc<Catalog>,
     pub jury: Jury,
     pub timeline: Timeline,
     pub record: Record,
@@ -25,11 +28,12 @@ pub struct Observer {
 }
 
 impl Observer {
-    pub fn new(history: History, cloud: SimCloud, clock: &dyn Clock) -> Self {
+    pub fn new(history: History, cloud: SimCloud, catalog: Arc<Catalog>, clock: &dyn Clock) -> Self {
         Self {
             history,
             scene: Mirror::new(Vec::new(), None),
             cloud,
+            catalog,
             jury: Jury::default(),
             timeline: Timeline::starting_at(clock.now()),
             record: Record::default(),
@@ -40,26 +44,25 @@ impl Observer {
     /// Reads everything that happened before this moment.
     pub fn catch_up(&mut self, now: Timestamp) {
         for Entry { at, item, .. } in self.history.take_before(now) {
+            let moment = Moment {
+                scene: &self.scene,
+                cloud: &self.cloud,
+                catalog: &self.catalog,
+                now: at,
+            };
             match item {
-                Item::Note { subject, what } => self.timeline.note(at, subject, what),
+                Item::Note { subject, what } => {
+                    self.jury.noted(&subject, &moment);
+                    self.timeline.note(at, subject, what);
+                }
                 Item::Deed(deed) => {
                     self.tally.count(&deed);
-                    let moment = Moment {
-                        scene: &self.scene,
-                        cloud: &self.cloud,
-                        now: at,
-                    };
                     self.jury.called(&deed, &moment);
                 }
                 Item::Told(told) => {
                     for seen in told.teach(&self.scene) {
                         self.timeline.see(at, &seen);
                         self.record.see(at, &seen);
-                        let moment = Moment {
-                            scene: &self.scene,
-                            cloud: &self.cloud,
-                            now: at,
-                        };
                         self.jury.saw(&seen, &moment);
                     }
                 }
@@ -72,6 +75,7 @@ impl Observer {
         let moment = Moment {
             scene: &self.scene,
             cloud: &self.cloud,
+            catalog: &self.catalog,
             now,
         };
         self.jury.at_rest(&moment);
@@ -81,6 +85,7 @@ impl Observer {
         Moment {
             scene: &self.scene,
             cloud: &self.cloud,
+            catalog: &self.catalog,
             now,
         }
     }

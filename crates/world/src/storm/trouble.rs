@@ -1,4 +1,4 @@
-//! A storm: a small world in which everything goes wrong for a while, from one seed.
+//! Everything goes wrong for a while: requests, machines, launches, the controller itself.
 
 use std::time::Duration;
 
@@ -8,34 +8,24 @@ use model::CapacityType;
 use provider_sim::{Faults as CloudFaults, Interruption, Latency, Shortage};
 use serde_json::json;
 
+use super::{Outcome, RECOVERY, one_of, play, resize, wind_down};
 use crate::{
     dice::Dice,
     faults::ApiFaults,
-    story::{
-        ControllerCrash, Deployed, Pool, daemon_set, deployment, minutes, nothing_runs, pool, settled, stateful_set,
-    },
+    story::{ControllerCrash, Deployed, Pool, daemon_set, deployment, minutes, pool, settled, stateful_set},
     world::{CrashPlan, Failure, Setup, World, karpenter},
 };
 
 /// How long things go wrong.
 const BAD_TIME: Duration = minutes(6);
-/// How long the world may take to come to rest afterwards. Claims that never register are given up after 15 minutes, and
-/// their replacements take their time, too.
-const RECOVERY: Duration = minutes(45);
 
-/// One storm.
-pub struct Storm {
+/// See the module's head.
+pub struct Trouble {
     seed: u64,
     dice: Dice,
 }
 
-/// How a storm ended.
-pub struct Outcome {
-    pub verdict: Result<(), Failure>,
-    pub timeline: String,
-}
-
-impl Storm {
+impl Trouble {
     pub fn seeded(seed: u64) -> Self {
         Self {
             seed,
@@ -44,17 +34,13 @@ impl Storm {
     }
 
     pub fn run(&self) -> Outcome {
-        let mut world = World::new(Setup {
+        let setup = Setup {
             cloud: self.cloud(),
             api: self.api(),
             crashes: self.crashes(),
             ..Setup::seeded(self.seed, karpenter())
-        });
-        let verdict = self.play(&mut world);
-        Outcome {
-            verdict,
-            timeline: world.timeline(),
-        }
+        };
+        play(setup, |world| self.play(world))
     }
 
     fn play(&self, world: &mut World) -> Result<(), Failure> {
@@ -66,15 +52,8 @@ impl Storm {
         for act in 0..6 {
             world.try_run_for(BAD_TIME / 6)?;
             let dice = self.dice.nth(act);
-            let workload =
-                &workloads[usize::try_from(dice.below(workloads.len() as u64, &["which"])).unwrap_or_default()];
-            if let Some(kind) = workload.scalable() {
-                world.scale(
-                    kind,
-                    workload.name(),
-                    u32::try_from(dice.below(9, &["size"])).unwrap_or_default(),
-                );
-            }
+            let workload = one_of(dice, &workloads, "which");
+            resize(world, workload, dice.below(9, &["size"]));
             if dice.percent(30, &["crash"]) {
                 world.inject(ControllerCrash);
             }
@@ -83,36 +62,29 @@ impl Storm {
         // Limits may have kept pods waiting, as they should; without them everything can be placed.
         world.patch_pool("storm", json!({ "spec": { "limits": null } }));
         world.try_run_until(&settled(), RECOVERY)?;
-        for workload in &workloads {
-            if let Some(kind) = workload.scalable() {
-                world.scale(kind, workload.name(), 0);
-            }
-        }
-        world.try_run_until(&nothing_runs(), RECOVERY)?;
-        world.try_run_until(&settled(), RECOVERY)?;
-        world.try_rest()
+        wind_down(world, &workloads)
     }
 
     fn pool(&self) -> Pool {
         let dice = self.dice.of("pool");
-        let mut pool = pool("storm").consolidate_after(["0s", "15s", "60s"][index(dice, 3, "after")]);
+        let mut pool = pool("storm").consolidate_after(one_of(dice, ["0s", "15s", "60s"], "after"));
         if dice.percent(60, &["policy"]) {
             let policies = ["WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", "Balanced"];
             pool = pool
-                .consolidation_policy(policies[index(dice, 3, "which-policy")])
-                .budget(["10%", "2", "100%"][index(dice, 3, "budget")]);
+                .consolidation_policy(one_of(dice, policies, "which-policy"))
+                .budget(one_of(dice, ["10%", "2", "100%"], "budget"));
         }
         if dice.percent(50, &["kinds"]) {
             pool = pool.allow([CapacityType::OnDemand]);
         }
         if dice.percent(60, &["limit"]) {
-            pool = pool.limit("cpu", ["64", "96", "256"][index(dice, 3, "cpu")]);
+            pool = pool.limit("cpu", one_of(dice, ["64", "96", "256"], "cpu"));
         }
         if dice.percent(30, &["grace"]) {
-            pool = pool.termination_grace_period(["20s", "2m"][index(dice, 2, "period")]);
+            pool = pool.termination_grace_period(one_of(dice, ["20s", "2m"], "period"));
         }
         if dice.percent(20, &["expiry"]) {
-            pool = pool.expire_after(["2m", "5m"][index(dice, 2, "expiry-time")]);
+            pool = pool.expire_after(one_of(dice, ["2m", "5m"], "expiry-time"));
         }
         pool
     }
@@ -129,7 +101,13 @@ impl Storm {
         let size = |name: &str, least: u64, most: u64| {
             u32::try_from(least + dice.below(most - least + 1, &["size", name])).unwrap_or(1)
         };
-        let asks = |name: &str| ["500m cpu, 512Mi", "1 cpu, 1Gi", "3 cpu, 2Gi", "1 cpu, 6Gi"][index(dice, 4, name)];
+        let asks = |name: &str| {
+            one_of(
+                dice,
+                ["500m cpu, 512Mi", "1 cpu, 1Gi", "3 cpu, 2Gi", "1 cpu, 6Gi"],
+                name,
+            )
+        };
         let mut web = deployment("web").replicas(size("web", 4, 8)).asks(asks("web"));
         if dice.percent(50, &["web-budget"]) {
             web = web.max_unavailable(1);
@@ -181,7 +159,7 @@ impl Storm {
         let dice = self.dice.of("cloud");
         let chance = |percent: u64, word: &str, value: f64| if dice.percent(percent, &[word]) { value } else { 0.0 };
         let seconds = |least, most| Latency::between(SignedDuration::from_secs(least), SignedDuration::from_secs(most));
-        let notice = SignedDuration::from_secs([10, 120][index(dice, 2, "notice")]);
+        let notice = SignedDuration::from_secs(one_of(dice, [10, 120], "notice"));
         let new_image = VirtualClock::EPOCH + SignedDuration::from_mins(3);
         let interruption = Interruption {
             mean_lifetime: SignedDuration::from_mins(4),
@@ -201,6 +179,7 @@ impl Storm {
                 .then(|| self.shortage())
                 .into_iter()
                 .collect(),
+            market: None,
         }
     }
 
@@ -212,8 +191,4 @@ impl Storm {
             ..Shortage::default()
         }
     }
-}
-
-fn index(dice: Dice, sides: u64, word: &str) -> usize {
-    usize::try_from(dice.below(sides, &[word])).unwrap_or_default()
 }

@@ -1,5 +1,7 @@
 //! Every rule is shown to notice when it is broken, and to stay quiet when it is not.
 
+mod disruption;
+
 use std::sync::Arc;
 
 use api::v1::{NodeClaim, NodePool};
@@ -11,7 +13,6 @@ use k8s_openapi::api::{
     core::v1::{Node, Pod},
     policy::v1::PodDisruptionBudget,
 };
-use provider_sim::SimCloud;
 use serde_json::{Value, json};
 
 use super::*;
@@ -21,6 +22,7 @@ use crate::mirror::{Mirrored, News};
 struct Court {
     scene: Mirror,
     cloud: SimCloud,
+    catalog: Catalog,
     clock: Arc<dyn Clock>,
     jury: Jury,
     version: u64,
@@ -33,6 +35,7 @@ impl Court {
         Self {
             scene: Mirror::new(Vec::new(), None),
             cloud: SimCloud::new(1, Arc::clone(&clock)),
+            catalog: Catalog::generic(),
             clock,
             jury: Jury::default(),
             version: 0,
@@ -58,6 +61,7 @@ impl Court {
             let moment = Moment {
                 scene: &self.scene,
                 cloud: &self.cloud,
+                catalog: &self.catalog,
                 now: self.clock.now(),
             };
             self.jury.saw(&seen, &moment);
@@ -68,6 +72,7 @@ impl Court {
         let moment = Moment {
             scene: &self.scene,
             cloud: &self.cloud,
+            catalog: &self.catalog,
             now: self.clock.now(),
         };
         self.jury.called(deed, &moment);
@@ -77,6 +82,7 @@ impl Court {
         let moment = Moment {
             scene: &self.scene,
             cloud: &self.cloud,
+            catalog: &self.catalog,
             now: self.clock.now(),
         };
         self.jury.at_rest(&moment);
@@ -353,65 +359,4 @@ async fn a_workload_that_misses_pods_is_not_at_rest() {
     }));
     court.rest();
     assert_eq!(court.complaints(), ["default/web has 2 available pods of 3"]);
-}
-
-fn marked(name: &str, conditions: &[(&str, &str)]) -> Value {
-    let mut marked = claim(name);
-    let conditions: Vec<Value> = conditions
-        .iter()
-        .map(|(kind, reason)| {
-            json!({"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"})
-        })
-        .collect();
-    marked["status"] = json!({"nodeName": format!("node-{name}"), "conditions": conditions});
-    marked
-}
-
-#[tokio::test]
-async fn budgets_limit_how_many_nodes_are_marked() {
-    let initialized = ("Initialized", "Initialized");
-    let empty = ("DisruptionReason", "Empty");
-    let mut court = Court::new();
-    let mut limited = pool(json!({}));
-    limited["spec"]["disruption"] = json!({"consolidateAfter": "0s", "budgets": [{"nodes": "1"}]});
-    court.put::<NodePool>(limited);
-    for name in ["a", "b", "c"] {
-        court.put::<NodeClaim>(marked(name, &[initialized]));
-    }
-    court.put::<NodeClaim>(marked("a", &[initialized, empty]));
-    assert!(court.complaints().is_empty());
-    court.put::<NodeClaim>(marked("b", &[initialized, empty]));
-    assert_eq!(
-        court.complaints(),
-        ["2 nodes of pool general are marked for disruption, and its budgets allow 1 of 3"]
-    );
-    court.put::<NodeClaim>(marked("b", &[initialized]));
-    court.put::<NodeClaim>(marked(
-        "a",
-        &[initialized, empty, ("InstanceTerminating", "InstanceTerminating")],
-    ));
-    court.put::<NodeClaim>(marked("c", &[initialized, empty]));
-    assert!(
-        court.complaints().is_empty(),
-        "what the cloud is ending does not count any more"
-    );
-}
-
-#[tokio::test]
-async fn a_node_with_a_protected_pod_is_not_marked() {
-    let mut court = Court::new();
-    court.put::<NodePool>(pool(json!({})));
-    let mut kept = pod("web", json!({"nodeName": "node-a"}));
-    kept["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": "true"});
-    kept["status"]["startTime"] = json!("2020-01-01T00:00:00Z");
-    court.put::<Node>(node("node-a", "4"));
-    court.put::<Pod>(kept);
-    let initialized = ("Initialized", "Initialized");
-    court.put::<NodeClaim>(marked("a", &[initialized]));
-    court.complaints();
-    court.put::<NodeClaim>(marked("a", &[initialized, ("DisruptionReason", "Underutilized")]));
-    assert_eq!(
-        court.complaints(),
-        ["claim a is marked for disruption although pod web is protected"]
-    );
 }
