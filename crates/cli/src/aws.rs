@@ -2,7 +2,6 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use anyhow::Context as _;
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clock::{Clock, SystemClock};
@@ -12,26 +11,37 @@ use controllers_aws::{
 };
 use k8s_openapi::api::core::v1::Service;
 use kube::{Api, Client, config::Kubeconfig};
-use operator::{Duties, Fleet, settings::Settings};
+use operator::{Duties, Fleet, NotProvided, Provide, Provided, settings::Settings};
 use provider_aws::{options::Options, startup::FromKubernetes};
-use provider_aws_sdk::{Calls, Connected, Connection};
+use provider_aws_sdk::{Calls, ConnectError, Connected, Connection};
 use scheduler::MinValuesPolicy;
 use tracing::debug;
-
-use crate::{controller::Provided, exit::Failure};
 
 /// Where a pod finds the certificate of its API server.
 const POD_CERTIFICATE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 
-pub async fn start(options: Box<Options>, settings: &Settings, client: &Client) -> Result<Provided, Failure> {
-    let connected = provider_aws_sdk::connect(&Connection::default()).await;
-    let connected = connected.context("AWS").map_err(Failure::Input)?;
-    let surroundings = Surroundings {
-        client: client.clone(),
-        ca_certificate: ca_certificate(),
-        clock: Arc::new(SystemClock),
-    };
-    assemble(connected, Arc::from(options), settings, surroundings).await
+/// The account and region that the environment names.
+pub struct Account {
+    pub options: Arc<Options>,
+    pub settings: Arc<Settings>,
+    pub client: Client,
+}
+
+#[async_trait]
+impl Provide for Account {
+    async fn provide(&self) -> Result<Provided, NotProvided> {
+        let connected = provider_aws_sdk::connect(&Connection::default()).await;
+        let connected = connected.map_err(|error| match error {
+            ConnectError::NoRegion => NotProvided::Yet(error.into()),
+            ConnectError::BadVersion(_) => NotProvided::Ever(error.into()),
+        })?;
+        let surroundings = Surroundings {
+            client: self.client.clone(),
+            ca_certificate: ca_certificate(),
+            clock: Arc::new(SystemClock),
+        };
+        assemble(connected, self.options.clone(), &self.settings, surroundings).await
+    }
 }
 
 /// What the program runs in.
@@ -47,15 +57,15 @@ pub async fn assemble(
     options: Arc<Options>,
     settings: &Settings,
     surroundings: Surroundings,
-) -> Result<Provided, Failure> {
+) -> Result<Provided, NotProvided> {
     let client = surroundings.client;
-    let version = client.version().await.context("the API server does not answer");
+    let version = client.version().await;
     let setup = Setup {
         aws: connected.aws,
         region: connected.region,
         options,
         kubernetes: FromKubernetes {
-            version: version.map_err(Failure::Unreachable)?,
+            version: version.map_err(|error| NotProvided::Yet(error.into()))?,
             dns: dns(&client).await,
             ca_certificate: surroundings.ca_certificate,
         },
@@ -64,9 +74,10 @@ pub async fn assemble(
         strict_min_values: settings.min_values_policy == MinValuesPolicy::Strict,
         node_overlay: settings.feature_gates.node_overlay,
     };
-    let ec2 = Ec2::assemble(setup)
-        .await
-        .map_err(|error| Failure::Unreachable(error.into()))?;
+    let ec2 = Ec2::assemble(setup).await.map_err(|error| match error.is_final() {
+        true => NotProvided::Ever(error.into()),
+        false => NotProvided::Yet(error.into()),
+    })?;
     Ok(Provided {
         cloud: Arc::new(ec2.provider()),
         duties: Arc::new(OnEc2 {

@@ -9,11 +9,10 @@ use clap::{Args, ValueEnum};
 use clock::{Clock, SystemClock};
 use kube::{Api, Client, Config, config::KubeConfigOptions};
 use operator::{
-    Duties, Engine, Operator, OperatorError, logging,
+    Duties, Operator, OperatorError, Provide, Provided, logging,
     requests::Requests,
     settings::{Flags, Settings, retired_variables},
 };
-use provider::CloudProvider;
 use provider_sim::{SimCloud, SimProvider, catalog::Catalog};
 use tracing::{info, warn};
 
@@ -80,43 +79,44 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new()
         .context("no runtime")
         .map_err(Failure::No)?;
+    let settings = Arc::new(settings);
     runtime.block_on(async {
-        let config = config().await.context(NO_CLUSTER).map_err(Failure::Input)?;
-        let requests = Requests::default();
-        let client = operator::throttle::client(config.clone(), &settings, env!("CARGO_PKG_VERSION"), &requests);
-        let client = client.context(NO_CLUSTER).map_err(Failure::Input)?;
-        let Provided { cloud, duties } = match machines {
-            Machines::Simulated(catalog) => {
-                let cloud = SimCloud::new(seed(), Arc::new(SystemClock));
-                simulated(cloud, catalog, &client)
-            }
-            #[cfg(feature = "aws")]
-            Machines::Ec2(options) => crate::aws::start(options, &settings, &client).await?,
-        };
-        let namespace = variable("SYSTEM_NAMESPACE").unwrap_or_else(|| config.default_namespace.clone());
-        let engine = Engine {
-            client,
-            cloud,
-            clock: Arc::new(SystemClock),
-            settings: Arc::new(settings),
-            seed: seed(),
-        };
-        let operator = Operator {
-            engine,
-            duties,
-            lease_client: Client::try_from(config).context(NO_CLUSTER).map_err(Failure::Input)?,
-            namespace,
-            identity: identity(),
-            version: env!("CARGO_PKG_VERSION"),
-            commit: COMMIT,
-            requests,
-        };
+        // Before anything is waited for: the first process of a container is spared signals that it has not asked for.
         signals::log_level(level, usual)
             .context("signals cannot be received")
             .map_err(Failure::No)?;
         let stop = signals::stop()
             .context("signals cannot be received")
             .map_err(Failure::No)?;
+        let config = config().await.context(NO_CLUSTER).map_err(Failure::Input)?;
+        let requests = Requests::default();
+        let client = operator::throttle::client(config.clone(), &settings, env!("CARGO_PKG_VERSION"), &requests);
+        let client = client.context(NO_CLUSTER).map_err(Failure::Input)?;
+        let provide: Box<dyn Provide> = match machines {
+            Machines::Simulated(catalog) => {
+                let cloud = SimCloud::new(seed(), Arc::new(SystemClock));
+                Box::new(simulated(cloud, catalog, &client))
+            }
+            #[cfg(feature = "aws")]
+            Machines::Ec2(options) => Box::new(crate::aws::Account {
+                options: Arc::from(options),
+                settings: settings.clone(),
+                client: client.clone(),
+            }),
+        };
+        let operator = Operator {
+            client,
+            clock: Arc::new(SystemClock),
+            settings,
+            seed: seed(),
+            provide,
+            namespace: variable("SYSTEM_NAMESPACE").unwrap_or_else(|| config.default_namespace.clone()),
+            lease_client: Client::try_from(config).context(NO_CLUSTER).map_err(Failure::Input)?,
+            identity: identity(),
+            version: env!("CARGO_PKG_VERSION"),
+            commit: COMMIT,
+            requests,
+        };
         operator.run(stop).await.map_err(failure)
     })
 }
@@ -143,12 +143,6 @@ fn machines(arguments: &Arguments) -> Result<Machines, Failure> {
             "this build has no AWS provider; hint: make build-aws, or --cloud-provider sim"
         ))),
     }
-}
-
-/// A provider, and what it has to do besides answering.
-pub struct Provided {
-    pub cloud: Arc<dyn CloudProvider>,
-    pub duties: Arc<dyn Duties>,
 }
 
 /// A simulated cloud behind the controllers.
@@ -200,8 +194,7 @@ impl Duties for SimulatedMachines {
 
 fn failure(error: OperatorError) -> Failure {
     match error {
-        OperatorError::Port(_) => Failure::Input(error.into()),
-        OperatorError::Unreachable(_) => Failure::Unreachable(error.into()),
+        OperatorError::Port(_) | OperatorError::Cloud(_) => Failure::Input(error.into()),
         OperatorError::Lease(_) | OperatorError::Broken(_) => Failure::No(error.into()),
     }
 }

@@ -86,7 +86,7 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
-fn an_unreachable_api_server_is_told_with_a_code_of_its_own() {
+fn an_unreachable_cluster_is_told_with_a_code_of_its_own() {
     let free = TcpListener::bind("127.0.0.1:0")
         .expect("a port")
         .local_addr()
@@ -99,18 +99,9 @@ fn an_unreachable_api_server_is_told_with_a_code_of_its_own() {
     );
     std::fs::write(&file, text).expect("a file");
     let output = Command::new(env!("CARGO_BIN_EXE_karpenter"))
-        .args([
-            "controller",
-            "--cloud-provider",
-            "sim",
-            "--bind-address",
-            "127.0.0.1",
-            "--log-output-paths",
-            "stdout",
-        ])
-        .args(["--metrics-port", "0", "--health-probe-port", "0"])
+        .arg("doctor")
         .env("KUBECONFIG", &file)
         .output()
         .expect("the program runs");
-    check(&output, 3, "the API server does not answer");
+    check(&output, 3, "the cluster does not answer");
 }

@@ -29,6 +29,13 @@ pub enum AssemblyError {
     Types(#[source] AwsError),
 }
 
+impl AssemblyError {
+    /// Whether asking again is in vain.
+    pub fn is_final(&self) -> bool {
+        matches!(self, AssemblyError::Startup(error) if error.is_final())
+    }
+}
+
 /// What is known before AWS has been asked anything.
 pub struct Setup {
     pub aws: Aws,

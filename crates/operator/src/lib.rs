@@ -16,9 +16,11 @@ mod process;
 mod profiling;
 pub mod requests;
 pub mod settings;
+mod startup;
 pub mod throttle;
 pub mod webhooks;
 
 pub use controllers::fleet::Fleet;
 pub use engine::{Broken, Engine, Running};
-pub use operator::{Duties, Operator, OperatorError};
+pub use operator::{Operator, OperatorError};
+pub use startup::{Duties, NotProvided, Provide, Provided};

@@ -1,19 +1,16 @@
 //! The engine as a program: behind a leader lease, with probes and metrics, until it is told to stop.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use async_trait::async_trait;
-use controllers::{
-    fleet::Fleet,
-    metrics::{Exposition, Scene},
-};
+use clock::Clock;
+use controllers::metrics::{Exposition, Scene};
 use controllers_legacy::Place;
 use kube::Client;
 use parking_lot::RwLock;
 use state::Index;
-use tokio::task::JoinSet;
+use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 use crate::{
     endpoints::{self, Check, PortTaken, Render},
@@ -22,14 +19,10 @@ use crate::{
     legacy::{self, Legacy},
     process, profiling,
     requests::Requests,
+    settings::Settings,
+    startup::{self, Duties, NotProvided, Provide, Provided, Waits},
     webhooks::{Address, Webhooks},
 };
-
-/// Kinds that have to be served before anything can be done.
-const NEEDED: [&str; 2] = ["nodepools", "nodeclaims"];
-const NEEDED_IN: &str = "karpenter.sh/v1";
-/// How often a missing kind is looked for again.
-const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
@@ -39,37 +32,18 @@ pub enum OperatorError {
     Lease(#[from] LeaseError),
     #[error(transparent)]
     Broken(#[from] Broken),
-    #[error("the API server does not answer")]
-    Unreachable(#[source] kube::Error),
-}
-
-/// What a provider has to do in the leader's process besides answering calls.
-#[async_trait]
-pub trait Duties: Send + Sync {
-    /// Done by each new leader before its controllers act.
-    async fn take_over(&self);
-
-    /// Done beside the controllers for as long as they run. Never returns.
-    async fn beside(&self);
-
-    /// Adds the controllers that only this provider has.
-    fn join(&self, _: &mut Fleet) {}
-
-    /// The name by which the cloud knows the cluster.
-    fn cluster_name(&self) -> Option<String> {
-        None
-    }
-
-    /// What only this provider counts, as a registry encodes it.
-    fn metrics(&self) -> String {
-        String::new()
-    }
+    #[error(transparent)]
+    Cloud(#[from] NotProvided),
 }
 
 /// The program around an engine.
 pub struct Operator {
-    pub engine: Engine,
-    pub duties: Arc<dyn Duties>,
+    pub client: Client,
+    pub clock: Arc<dyn Clock>,
+    pub settings: Arc<Settings>,
+    /// As [`Engine::seed`].
+    pub seed: u64,
+    pub provide: Box<dyn Provide>,
     /// A client of its own for the lease, so that no other traffic can cost us the leadership. Webhooks use it, too: a
     /// request of the controllers may wait for a conversion, which must not wait for that request.
     pub lease_client: Client,
@@ -86,23 +60,35 @@ pub struct Operator {
 /// What probes and scrapers look at, filled in as the program gets there.
 #[derive(Default)]
 struct Windows {
+    waits: Waits,
+    provided: OnceLock<Provided>,
+    webhooks: OnceLock<Arc<Webhooks>>,
+    standing: RwLock<Arc<Standing>>,
     index: RwLock<Option<Arc<Index>>>,
     exposition: RwLock<Option<Arc<Exposition>>>,
-    missing_kinds: RwLock<Option<String>>,
-    standing: RwLock<Arc<Standing>>,
+}
+
+/// The program once there is a provider.
+struct Ready {
+    operator: Operator,
+    engine: Engine,
+    duties: Arc<dyn Duties>,
+    windows: Arc<Windows>,
 }
 
 impl Operator {
     /// Runs until told to stop. Gives the lease back on the way out.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
-        let settings = self.engine.settings.clone();
+        let settings = self.settings.clone();
         let windows = Arc::new(Windows::default());
-        *windows.missing_kinds.write() = Some("not looked yet".to_owned());
         let health = endpoints::bind_health(settings.bind_address, settings.health_probe_port).await?;
         let metrics = endpoints::bind_metrics(settings.bind_address, settings.metrics_port).await?;
+        let webhooks = match settings.legacy_webhooks {
+            true => Some(endpoints::bind_webhooks(settings.bind_address, settings.webhook_port).await?),
+            false => None,
+        };
         let mut servers = JoinSet::new();
-        let webhooks = self.webhooks(&mut servers).await?;
-        let checks = checks(&windows, webhooks.as_ref());
+        let checks = checks(&windows, settings.legacy_webhooks);
         servers.spawn(async move {
             if let Err(error) = endpoints::serve_health(health, checks).await {
                 error!(%error, "health probes are no longer served");
@@ -116,144 +102,49 @@ impl Operator {
             }
         });
 
-        self.engine
-            .client
-            .apiserver_version()
-            .await
-            .map_err(OperatorError::Unreachable)?;
-        tokio::select! {
+        let provided = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(()),
-            () = self.until_kinds_are_served(&windows) => {}
+            provided = startup::prepare(&self.client, &*self.provide, &windows.waits) => provided?,
+        };
+        let ready = self.with(provided, windows);
+        if let Some(listener) = webhooks {
+            ready.serve_webhooks(listener, &mut servers);
         }
-        let webhooks = webhooks.as_deref();
         if settings.leader_election {
-            self.lead(&windows, webhooks, &stop).await
+            ready.lead(&stop).await
         } else {
-            self.work(&windows, webhooks, &stop).await
+            ready.work(&stop).await
         }
     }
 
-    /// Serves webhooks where they are wanted. Every replica does: the API server asks any of them.
-    async fn webhooks(&self, servers: &mut JoinSet<()>) -> Result<Option<Arc<Webhooks>>, OperatorError> {
-        let settings = &self.engine.settings;
-        if !settings.legacy_webhooks {
-            return Ok(None);
-        }
-        let listener = endpoints::bind_webhooks(settings.bind_address, settings.webhook_port).await?;
-        let address = Address {
-            namespace: self.namespace.clone(),
-            service: settings.karpenter_service.clone(),
-            host: settings.bind_address,
+    fn with(self, provided: Provided, windows: Arc<Windows>) -> Ready {
+        let Provided { cloud, duties } = windows.provided.get_or_init(|| provided).clone();
+        let engine = Engine {
+            client: self.client.clone(),
+            cloud,
+            clock: self.clock.clone(),
+            settings: self.settings.clone(),
+            seed: self.seed,
         };
-        let rules = legacy::rules(&*self.engine.cloud, self.duties.cluster_name());
-        let webhooks = Webhooks::new(self.lease_client.clone(), self.engine.clock.clone(), address, rules);
-        let webhooks = Arc::new(webhooks);
-        let (serving, following) = (webhooks.clone(), webhooks.clone());
-        servers.spawn(async move {
-            if let Err(error) = serving.serve(listener).await {
-                error!(%error, "webhooks are not served");
-            }
-        });
-        servers.spawn(async move { following.follow().await });
-        Ok(Some(webhooks))
-    }
-
-    async fn lead(
-        &self,
-        windows: &Windows,
-        webhooks: Option<&Webhooks>,
-        stop: &CancellationToken,
-    ) -> Result<(), OperatorError> {
-        let settings = &self.engine.settings;
-        let namespace = Some(settings.leader_election_namespace.as_str()).filter(|name| !name.is_empty());
-        let mut election = Election::new(
-            self.lease_client.clone(),
-            namespace.unwrap_or(&self.namespace),
-            &settings.leader_election_name,
-            self.identity.clone(),
-            self.engine.clock.clone(),
-        );
-        *windows.standing.write() = election.standing();
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return Ok(()),
-            () = election.win() => {}
+        Ready {
+            operator: self,
+            engine,
+            duties,
+            windows,
         }
-        let outcome = tokio::select! {
-            biased;
-            outcome = self.work(windows, webhooks, stop) => outcome,
-            lost = election.hold() => return Err(lost.into()),
-        };
-        election.release().await;
-        outcome
-    }
-
-    /// Webhooks are looked after from the first moment: objects may have to be converted before they can be read.
-    async fn work(
-        &self,
-        windows: &Windows,
-        webhooks: Option<&Webhooks>,
-        stop: &CancellationToken,
-    ) -> Result<(), OperatorError> {
-        let kept = async {
-            match webhooks {
-                Some(webhooks) => webhooks.keep().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            outcome = self.control(windows, stop) => outcome,
-            () = kept => Ok(()),
-        }
-    }
-
-    async fn control(&self, windows: &Windows, stop: &CancellationToken) -> Result<(), OperatorError> {
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return Ok(()),
-            () = self.duties.take_over() => {}
-        }
-        let legacy = tokio::select! {
-            biased;
-            () = stop.cancelled() => return Ok(()),
-            wanted = legacy::is_wanted(&self.engine.client, self.engine.settings.legacy_apis) => wanted,
-        };
-        let legacy = legacy.then(|| Legacy {
-            place: Place {
-                cluster_name: self.duties.cluster_name(),
-            },
-            namespace: self.namespace.clone(),
-        });
-        let running = self.engine.start_beside(legacy, |fleet| self.duties.join(fleet));
-        self.open(windows, &running);
-        info!(version = self.version, "started controllers");
-        tokio::select! {
-            biased;
-            outcome = running.until(stop) => outcome?,
-            () = self.duties.beside() => {}
-        }
-        info!("stopped controllers");
-        Ok(())
-    }
-
-    fn open(&self, windows: &Windows, running: &Running) {
-        running.metrics.built_from(self.version, self.commit);
-        *windows.exposition.write() = Some(Arc::new(Exposition::of(&running.metrics)));
-        *windows.index.write() = Some(running.index.clone());
     }
 
     fn render(&self, windows: &Arc<Windows>) -> Render {
         let windows = windows.clone();
-        let Engine {
-            clock, cloud, settings, ..
-        } = self.engine.clone();
-        let (requests, duties) = (self.requests.clone(), self.duties.clone());
+        let (clock, settings, requests) = (self.clock.clone(), self.settings.clone(), self.requests.clone());
         Arc::new(move |page| {
             page.add(&process::metrics());
             page.add(&windows.standing.read().metrics(&settings.leader_election_name));
             page.take_over(&requests.encoded());
+            let Some(Provided { cloud, duties }) = windows.provided.get() else {
+                return;
+            };
             page.take_over(&duties.metrics());
             // Out of its lock: a slow reader must not keep a new leader from opening another window.
             let exposition = windows.exposition.read().clone();
@@ -270,65 +161,135 @@ impl Operator {
             }
         })
     }
+}
 
-    async fn until_kinds_are_served(&self, windows: &Windows) {
-        loop {
-            let missing = missing_kinds(&self.engine.client).await;
-            let done = missing.is_none();
-            if let Some(missing) = &missing {
-                warn!(%missing, "waiting for custom resources; hint: install the chart karpenter-crd, or karpenter crds | kubectl apply -f -");
+impl Ready {
+    /// Serves webhooks. Every replica does: the API server asks any of them.
+    fn serve_webhooks(&self, listener: TcpListener, servers: &mut JoinSet<()>) {
+        let settings = &self.engine.settings;
+        let address = Address {
+            namespace: self.operator.namespace.clone(),
+            service: settings.karpenter_service.clone(),
+            host: settings.bind_address,
+        };
+        let rules = legacy::rules(&*self.engine.cloud, self.duties.cluster_name());
+        let client = self.operator.lease_client.clone();
+        let webhooks = Arc::new(Webhooks::new(client, self.engine.clock.clone(), address, rules));
+        let webhooks = self.windows.webhooks.get_or_init(|| webhooks);
+        let (serving, following) = (webhooks.clone(), webhooks.clone());
+        servers.spawn(async move {
+            if let Err(error) = serving.serve(listener).await {
+                error!(%error, "webhooks are not served");
             }
-            *windows.missing_kinds.write() = missing;
-            if done {
-                return;
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
+        });
+        servers.spawn(async move { following.follow().await });
+    }
+
+    async fn lead(&self, stop: &CancellationToken) -> Result<(), OperatorError> {
+        let settings = &self.engine.settings;
+        let namespace = Some(settings.leader_election_namespace.as_str()).filter(|name| !name.is_empty());
+        let mut election = Election::new(
+            self.operator.lease_client.clone(),
+            namespace.unwrap_or(&self.operator.namespace),
+            &settings.leader_election_name,
+            self.operator.identity.clone(),
+            self.engine.clock.clone(),
+        );
+        *self.windows.standing.write() = election.standing();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            () = election.win() => {}
         }
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.work(stop) => outcome,
+            lost = election.hold() => return Err(lost.into()),
+        };
+        election.release().await;
+        outcome
+    }
+
+    /// Webhooks are looked after from the first moment: objects may have to be converted before they can be read.
+    async fn work(&self, stop: &CancellationToken) -> Result<(), OperatorError> {
+        let kept = async {
+            match self.windows.webhooks.get() {
+                Some(webhooks) => webhooks.keep().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = self.control(stop) => outcome,
+            () = kept => Ok(()),
+        }
+    }
+
+    async fn control(&self, stop: &CancellationToken) -> Result<(), OperatorError> {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            () = self.duties.take_over() => {}
+        }
+        let legacy = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            wanted = legacy::is_wanted(&self.engine.client, self.engine.settings.legacy_apis) => wanted,
+        };
+        let legacy = legacy.then(|| Legacy {
+            place: Place {
+                cluster_name: self.duties.cluster_name(),
+            },
+            namespace: self.operator.namespace.clone(),
+        });
+        let running = self.engine.start_beside(legacy, |fleet| self.duties.join(fleet));
+        self.open(&running);
+        info!(version = self.operator.version, "started controllers");
+        tokio::select! {
+            biased;
+            outcome = running.until(stop) => outcome?,
+            () = self.duties.beside() => {}
+        }
+        info!("stopped controllers");
+        Ok(())
+    }
+
+    fn open(&self, running: &Running) {
+        let Operator { version, commit, .. } = &self.operator;
+        running.metrics.built_from(version, commit);
+        *self.windows.exposition.write() = Some(Arc::new(Exposition::of(&running.metrics)));
+        *self.windows.index.write() = Some(running.index.clone());
     }
 }
 
-/// Asks what the API server serves rather than for the definitions: everybody may ask the first, few may read the second.
-async fn missing_kinds(client: &Client) -> Option<String> {
-    let served = match client.list_api_group_resources(NEEDED_IN).await {
-        Ok(list) => list.resources,
-        // A group of which nothing is served does not exist.
-        Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
-        Err(error) => return Some(format!("{NEEDED_IN} cannot be looked up: {error}")),
-    };
-    let missing = NEEDED
-        .iter()
-        .find(|kind| !served.iter().any(|resource| resource.name == **kind));
-    missing.map(|kind| format!("{kind}.karpenter.sh is not installed"))
-}
-
-fn checks(windows: &Arc<Windows>, webhooks: Option<&Arc<Webhooks>>) -> Vec<Check> {
-    let (for_kinds, for_index) = (windows.clone(), windows.clone());
-    let mut checks = vec![
+fn checks(windows: &Arc<Windows>, with_webhooks: bool) -> Vec<Check> {
+    fn check(
+        windows: &Arc<Windows>,
+        name: &'static str,
+        test: impl Fn(&Windows) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Check {
+        let windows = windows.clone();
         Check {
-            name: "readyz",
-            test: Box::new(|| Ok(())),
-        },
-        Check {
-            name: "crd",
-            test: Box::new(move || for_kinds.missing_kinds.read().clone().map_or(Ok(()), Err)),
-        },
-        Check {
-            name: "manager",
-            // A standby is ready, too: it watches nothing before it leads.
-            test: Box::new(move || match for_index.index.read().as_ref() {
-                Some(index) if !index.view().synced => Err("the first lists have not arrived".to_owned()),
-                _ => Ok(()),
-            }),
-        },
-    ];
-    if let Some(webhooks) = webhooks.cloned() {
-        checks.push(Check {
-            name: "webhooks",
-            test: Box::new(move || match webhooks.is_ready() {
-                true => Ok(()),
-                false => Err("there is no certificate yet".to_owned()),
-            }),
-        });
+            name,
+            test: Box::new(move || test(&windows)),
+        }
+    }
+    let mut checks = vec![check(windows, "readyz", |_| Ok(()))];
+    checks.extend(startup::STEPS.map(|step| check(windows, step, move |windows| windows.waits.check(step))));
+    // A standby is ready, too: it watches nothing before it leads. Whoever cannot see the lease will never lead.
+    checks.push(check(windows, "lease", |windows| windows.standing.read().trouble()));
+    checks.push(check(windows, "manager", |windows| {
+        match windows.index.read().as_ref() {
+            Some(index) if !index.view().synced => Err("the first lists have not arrived".to_owned()),
+            _ => Ok(()),
+        }
+    }));
+    if with_webhooks {
+        let test = |windows: &Windows| match windows.webhooks.get().is_some_and(|webhooks| webhooks.is_ready()) {
+            true => Ok(()),
+            false => Err("there is no certificate yet".to_owned()),
+        };
+        checks.push(check(windows, "webhooks", test));
     }
     checks
 }

@@ -15,7 +15,7 @@ use clock::{Clock, VirtualClock};
 use http::{Method, Request};
 use kube::{Api, Client, client::Body};
 use kube_mem::ApiServer;
-use operator::{Duties, Engine, Operator, OperatorError, lease::LeaseError, settings::Settings};
+use operator::{Duties, Operator, OperatorError, Provided, lease::LeaseError, settings::Settings};
 use parking_lot::Mutex;
 use provider_sim::{Catalog, SimCloud, SimProvider};
 use serde_json::{Value, json};
@@ -90,14 +90,14 @@ impl Bench {
         let cloud = SimCloud::new(1, clock.clone());
         let classes = Arc::new(Api::all(open.clone()));
         let program = Operator {
-            engine: Engine {
-                client: open,
+            client: open,
+            clock,
+            settings: Arc::new(settings),
+            seed: 1,
+            provide: Box::new(Provided {
                 cloud: Arc::new(SimProvider::new(cloud, Arc::new(Catalog::generic()), classes)),
-                clock,
-                settings: Arc::new(settings),
-                seed: 1,
-            },
-            duties: Arc::new(Nothing),
+                duties: Arc::new(Nothing),
+            }),
             lease_client: client(&server, &Arc::default(), &lease_is_cut),
             namespace: "karpenter".to_owned(),
             identity: "me".to_owned(),

@@ -10,7 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::{Api, Client, client::Body};
 use kube_mem::ApiServer;
 use operator::{
-    Duties, Engine, Operator,
+    Duties, Operator, Provided,
     settings::{LegacyApis, Settings},
 };
 use parking_lot::Mutex;
@@ -81,14 +81,14 @@ async fn asked(choice: LegacyApis, installed: Vec<CustomResourceDefinition>) -> 
     let cloud = SimCloud::new(1, clock.clone());
     let classes = Arc::new(Api::all(client.clone()));
     let program = Operator {
-        engine: Engine {
-            client: client.clone(),
+        client: client.clone(),
+        clock,
+        settings: Arc::new(settings),
+        seed: 1,
+        provide: Box::new(Provided {
             cloud: Arc::new(SimProvider::new(cloud, Arc::new(Catalog::generic()), classes)),
-            clock,
-            settings: Arc::new(settings),
-            seed: 1,
-        },
-        duties: Arc::new(Nothing),
+            duties: Arc::new(Nothing),
+        }),
         lease_client: client,
         namespace: "karpenter".to_owned(),
         identity: "me".to_owned(),

@@ -1,5 +1,4 @@
-//! Where the program is: cluster, version, certificate. Asked once, before anything else; without an answer it does not
-//! start.
+//! Where the program is: cluster, version, certificate. Asked before anything else; without an answer nothing else begins.
 
 use std::net::IpAddr;
 
@@ -18,6 +17,11 @@ use crate::{
 pub enum StartupError {
     #[error("EC2 does not accept the credentials or the region; hint: check the role of the controller and AWS_REGION")]
     NoAccess(#[source] AwsError),
+    #[error(
+        "EC2 does not answer; hint: check AWS_REGION and the way to EC2's endpoint; where the cluster's own DNS is not up yet, \
+         dnsPolicy: Default"
+    )]
+    NoAnswer(#[source] AwsError),
     #[error("EKS does not describe cluster {cluster}; hint: check --cluster-name, or set --cluster-endpoint")]
     NoCluster {
         cluster: String,
@@ -40,6 +44,14 @@ pub enum StartupError {
     Version(#[source] MalformedVersion),
     #[error("the certificate of the API server is not known; hint: set --cluster-ca-bundle")]
     NoCertificate,
+}
+
+impl StartupError {
+    /// Whether asking again is in vain: AWS may answer another time, and clusters and roles may be made. What this process
+    /// was given stays as it is.
+    pub fn is_final(&self) -> bool {
+        matches!(self, StartupError::NoCertificate)
+    }
 }
 
 /// What Kubernetes itself tells.
@@ -107,8 +119,9 @@ pub async fn discover(
 
 async fn check_access(aws: &Aws) -> Result<(), StartupError> {
     match aws.ec2.check_access().await {
-        Err(error) if !error.is_passed_dry_run() => Err(StartupError::NoAccess(error)),
-        _ => Ok(()),
+        Err(error) if error.is_passed_dry_run() => Ok(()),
+        Err(error) if error.is_server_fault() => Err(StartupError::NoAnswer(error)),
+        answer => answer.map_err(StartupError::NoAccess),
     }
 }
 
@@ -216,17 +229,19 @@ mod tests {
 
     /// AW24.1.4
     #[tokio::test(start_paused = true)]
-    async fn without_an_answer_the_program_does_not_start() {
+    async fn without_an_answer_nothing_begins() {
         let options = Options::for_cluster("demo");
         let denied = || AwsError::new("UnauthorizedOperation", "no");
         let aws = region();
         aws.fail("DescribeInstanceTypes", denied());
         assert!(matches!(found(&aws, &options).await, Err(StartupError::NoAccess(_))));
+        aws.fail("DescribeInstanceTypes", AwsError::no_answer("no such host"));
+        assert!(matches!(found(&aws, &options).await, Err(StartupError::NoAnswer(_))));
         aws.fail("DescribeInstanceTypes", AwsError::new("DryRunOperation", "fine"));
         assert!(found(&aws, &options).await.is_ok());
         aws.fail("DescribeCluster", denied());
         let failed = found(&aws, &options).await;
-        assert!(matches!(failed, Err(StartupError::NoCluster { .. })));
+        assert!(matches!(failed, Err(error @ StartupError::NoCluster { .. }) if !error.is_final()));
         aws.set_cluster(ClusterInfo::default());
         assert!(matches!(found(&aws, &options).await, Err(StartupError::Unsaid { .. })));
         let bare = FromKubernetes {
@@ -234,7 +249,10 @@ mod tests {
             ..kubernetes()
         };
         let failed = discover(&region().ports(), &options, REGION, &bare).await;
-        assert!(matches!(failed, Err(StartupError::NoCertificate)));
+        assert!(
+            failed.is_err_and(|error| error.is_final()),
+            "nobody else can name the certificate"
+        );
         let odd = FromKubernetes {
             version: "new".to_owned(),
             ..kubernetes()

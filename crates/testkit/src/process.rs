@@ -3,7 +3,8 @@
 use std::{
     ffi::OsStr,
     fs::File,
-    net::TcpListener,
+    io::{Read as _, Write as _},
+    net::{Ipv4Addr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -78,6 +79,28 @@ impl Process {
             child.kill().expect("the process can be killed");
             child.wait().expect("the process ends");
         }
+    }
+
+    /// Asks the process to end, as a kubelet does, and gives its exit code.
+    pub fn stop(&mut self) -> Option<i32> {
+        let mut child = self.child.take().expect("it has been started");
+        let told = Command::new("kill")
+            .args(["-s", "TERM", &child.id().to_string()])
+            .status();
+        assert!(told.expect("kill runs").success(), "there is no such process");
+        child.wait().expect("the process ends").code()
+    }
+
+    /// What one of its ports answers to a request without a body.
+    pub fn ask(port: u16, method: &str, path: &str) -> std::io::Result<String> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
     }
 
     /// Whether the process that was started last is still there.

@@ -38,12 +38,14 @@ pub const MUTATING: Kind = Kind::new(
 );
 pub const POOLS: Kind = Kind::new("karpenter.sh", "v1", "NodePool", "nodepools");
 pub const CLAIMS: Kind = Kind::new("karpenter.sh", "v1", "NodeClaim", "nodeclaims");
+pub const OVERLAYS: Kind = Kind::new("karpenter.sh", "v1alpha1", "NodeOverlay", "nodeoverlays");
+pub const BUFFERS: Kind = Kind::new("autoscaling.x-k8s.io", "v1beta1", "CapacityBuffer", "capacitybuffers");
 pub const EC2_CLASSES: Kind = Kind::new("karpenter.k8s.aws", "v1", "EC2NodeClass", "ec2nodeclasses");
 pub const KWOK_CLASSES: Kind = Kind::new("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass", "kwoknodeclasses");
 pub const MACHINES: Kind = Kind::new("karpenter.sh", "v1alpha5", "Machine", "machines");
 pub const NODES: Kind = Kind::new("", "v1", "Node", "nodes");
 
-const ALL: [Kind; 17] = [
+const ALL: [Kind; 19] = [
     DEFINITIONS,
     DEPLOYMENTS,
     DAEMON_SETS,
@@ -57,17 +59,25 @@ const ALL: [Kind; 17] = [
     MUTATING,
     POOLS,
     CLAIMS,
+    OVERLAYS,
+    BUFFERS,
     EC2_CLASSES,
     KWOK_CLASSES,
     MACHINES,
     NODES,
 ];
 
+/// The kinds that the charts define.
+pub const OUR_KINDS: [Kind; 5] = [POOLS, CLAIMS, OVERLAYS, BUFFERS, EC2_CLASSES];
+
+/// The answers to lists of many kinds.
+pub type Objects = BTreeMap<Kind, Result<Vec<Value>, Unread>>;
+
 /// A cluster at one moment.
 pub struct Facts {
     pub now: Timestamp,
     pub version: String,
-    pub objects: BTreeMap<Kind, Result<Vec<Value>, Unread>>,
+    pub objects: Objects,
     /// What the controller's account may do, of what it has to.
     pub rights: Vec<(Right, Result<bool, Unread>)>,
 }
@@ -75,10 +85,7 @@ pub struct Facts {
 /// Asks for everything. Only a cluster that does not answer at all is an error; what cannot be read is a fact like others.
 pub async fn observe(reader: &dyn Reader, now: Timestamp) -> Result<Facts, Unread> {
     let version = reader.version().await?;
-    let mut objects = BTreeMap::new();
-    for kind in ALL {
-        objects.insert(kind, reader.list(&kind).await);
-    }
+    let objects = lists(reader, &ALL).await;
     let mut facts = Facts {
         now,
         version,
@@ -97,6 +104,15 @@ pub async fn observe(reader: &dyn Reader, now: Timestamp) -> Result<Facts, Unrea
         }
     }
     Ok(facts)
+}
+
+/// Asks for all objects of these kinds.
+pub async fn lists(reader: &dyn Reader, kinds: &[Kind]) -> Objects {
+    let mut objects = Objects::new();
+    for kind in kinds {
+        objects.insert(*kind, reader.list(kind).await);
+    }
+    objects
 }
 
 /// Whom the controller acts as.

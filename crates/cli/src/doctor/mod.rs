@@ -1,11 +1,13 @@
 //! `karpenter doctor`: what is wrong with a cluster and its account, and what helps.
 //!
 //! Observe (`facts`), decide (`checks`, pure functions over the facts), print (`finding`). The account is looked at through
-//! the ports of the AWS provider (`account`), where the program was built with it.
+//! the ports of the AWS provider (`account`), where the program was built with it. `downgrade` answers a question of its own:
+//! what another release's definitions would lose.
 
 #[cfg(any(test, feature = "aws"))]
 mod account;
 mod checks;
+mod downgrade;
 mod facts;
 mod finding;
 mod rights;
@@ -14,15 +16,17 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use clock::{Clock as _, SystemClock};
 use kube::Client;
+use serde_json::Value;
 
 use self::{
-    facts::{Facts, observe},
+    facts::{DEFINITIONS, Facts, OUR_KINDS, lists, observe},
     finding::{Finding, Report},
 };
 use crate::{
     exit::Failure,
-    input::{Connection, connected},
+    input::{self, Connection, connected},
     output,
+    reader::{Reader as _, Unread},
 };
 
 #[derive(Debug, Args)]
@@ -35,6 +39,10 @@ pub struct Arguments {
     /// Leave the AWS account alone.
     #[arg(long)]
     skip_account: bool,
+    /// Only say what would be lost if the definitions of FILE (or a directory, or - for standard input) took the place of
+    /// those in the cluster.
+    #[arg(long, value_name = "FILE")]
+    downgrade_to: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -45,9 +53,15 @@ enum Output {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let target = arguments.downgrade_to.as_deref().map(definitions).transpose()?;
     let findings = connected(&arguments.connection, async |client: Client| {
-        let facts = observe(&client, SystemClock.now()).await;
-        let facts = facts.map_err(|why| Failure::Unreachable(anyhow!("the cluster does not answer: {why}")))?;
+        let silent = |why: Unread| Failure::Unreachable(anyhow!("the cluster does not answer: {why}"));
+        if let Some(target) = &target {
+            let installed = client.list(&DEFINITIONS).await.map_err(silent)?;
+            let objects = lists(&client, &OUR_KINDS).await;
+            return Ok(downgrade::losses(&OUR_KINDS, &objects, &installed, target));
+        }
+        let facts = observe(&client, SystemClock.now()).await.map_err(silent)?;
         let mut findings = checks::all(&facts);
         if !arguments.skip_account {
             findings.extend(account_findings(&facts).await);
@@ -65,6 +79,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         1 => Err(Failure::No(anyhow!("there is one problem"))),
         count => Err(Failure::No(anyhow!("there are {count} problems"))),
     }
+}
+
+/// The definitions that a release brings, as Helm or we print them.
+fn definitions(file: &str) -> Result<Vec<Value>, Failure> {
+    let mut objects = input::objects(&[file.to_owned()])?;
+    objects.retain(|object| object["kind"] == "CustomResourceDefinition");
+    if objects.is_empty() {
+        return Err(Failure::Input(anyhow!(
+            "--downgrade-to {file}: has no CustomResourceDefinition"
+        )));
+    }
+    Ok(objects)
 }
 
 #[cfg(feature = "aws")]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use clap::Args;
 use model::{Snapshot, Vocabulary};
 use provider_sim::Catalog;
+use serde_json::Value;
 
 use self::document::File;
 use crate::exit::Failure;
@@ -71,21 +72,26 @@ impl Source {
     }
 
     /// The objects of the files as they are written.
-    pub fn raw(&self) -> Result<Vec<serde_json::Value>, Failure> {
-        let mut objects = Vec::new();
-        for file in &document::files(&self.filename, Depth::Folder)? {
-            let documents = document::documents(file).map_err(|bad| Failure::Input(bad.into()))?;
-            for document in documents {
-                objects.push(document.decode().map_err(|bad| Failure::Input(bad.into()))?);
-            }
-        }
-        Ok(objects)
+    pub fn raw(&self) -> Result<Vec<Value>, Failure> {
+        objects(&self.filename)
     }
 
     fn read_files(&self, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
         let files = document::files(&self.filename, Depth::Folder)?;
         cluster_of_files(&files, &self.namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
     }
+}
+
+/// The objects of files as they are written.
+pub fn objects(filenames: &[String]) -> Result<Vec<Value>, Failure> {
+    let mut objects = Vec::new();
+    for file in &document::files(filenames, Depth::Folder)? {
+        let documents = document::documents(file).map_err(|bad| Failure::Input(bad.into()))?;
+        for document in documents {
+            objects.push(document.decode().map_err(|bad| Failure::Input(bad.into()))?);
+        }
+    }
+    Ok(objects)
 }
 
 fn cluster_of_files(files: &[File], namespace: &str, vocabulary: Arc<Vocabulary>) -> Result<Cluster, BadInput> {

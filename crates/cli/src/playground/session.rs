@@ -17,7 +17,7 @@ use clock::{Clock, VirtualClock};
 use jiff::Timestamp;
 use kube::Client;
 use kube_mem::{ApiServer, https::HttpsListener};
-use operator::{Broken, Engine, settings::Settings};
+use operator::{Broken, Engine, Provided, settings::Settings};
 use tempfile::TempDir;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,7 @@ use super::{
     summary,
     teller::Teller,
 };
-use crate::{controller::Provided, exit::Failure, signals};
+use crate::{exit::Failure, signals};
 
 /// What a playground is made from.
 pub struct Setup {

@@ -95,3 +95,49 @@ fn pool(class: &str) -> Value {
             "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": class}}}},
         "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
 }
+
+/// A static pool, and definitions of a release that knew none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_downgrade_says_what_it_would_lose() {
+    let ours = api::crds::all(Variant::Aws);
+    let live = Live::start(&ours).await;
+    let mut spare = pool("default");
+    spare["spec"]["replicas"] = json!(2);
+    live.apply(spare).await;
+    let mut older = serde_json::to_value(&ours).expect("definitions are plain data");
+    let fields = "/0/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    let fields = older
+        .pointer_mut(fields)
+        .and_then(Value::as_object_mut)
+        .expect("fields");
+    assert!(fields.remove("replicas").is_some(), "NodePool is the first");
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": older});
+    for (name, text) in [
+        ("older.json", list.to_string()),
+        (
+            "other.yaml",
+            "{apiVersion: v1, kind: Namespace, metadata: {name: a}}".to_owned(),
+        ),
+    ] {
+        std::fs::write(live.folder().join(name), text).expect("a file");
+    }
+
+    let ask = async |file: &str| {
+        let arguments = ["doctor", "--kubeconfig", "kubeconfig", "--downgrade-to", file];
+        let output = live.run(&arguments).await;
+        let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        (output.status.code(), said.concat())
+    };
+    let (code, said) = ask("older.json").await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("downgrade  PROBLEM  nodepool/general: would lose spec.replicas\n"),
+        "{said}"
+    );
+    let (code, said) = ask("other.yaml").await;
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("--downgrade-to other.yaml: has no CustomResourceDefinition"),
+        "{said}"
+    );
+}

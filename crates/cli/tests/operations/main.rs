@@ -1,4 +1,4 @@
-//! `karpenter doctor` and `karpenter snapshot` on a live cluster.
+//! What operators meet: the controller's start, `karpenter doctor` and `karpenter snapshot`, on a live cluster.
 
 #[cfg(feature = "aws")]
 mod account;
@@ -6,3 +6,4 @@ mod doctor;
 #[path = "../live/mod.rs"]
 mod server;
 mod snapshot;
+mod start;

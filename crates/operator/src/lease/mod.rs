@@ -29,10 +29,13 @@ use kube::{
     Api, Client,
     api::{ObjectMeta, PostParams},
 };
+use parking_lot::RwLock;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use decide::{Move, Sighting, decide};
+
+use crate::startup::told;
 
 /// How long a lease is good for after its last renewal.
 pub const DURATION: Duration = Duration::from_secs(15);
@@ -59,9 +62,29 @@ pub enum LeaseError {
 pub struct Standing {
     leads: AtomicBool,
     slow_renewals: AtomicU64,
+    trouble: RwLock<Option<String>>,
 }
 
 impl Standing {
+    /// `Err` says why the lease can be neither seen nor taken.
+    pub fn trouble(&self) -> Result<(), String> {
+        self.trouble.read().clone().map_or(Ok(()), Err)
+    }
+
+    /// The lease is looked at every second; what is wrong with it is said once.
+    fn tell(&self, trouble: Option<String>) {
+        let mut told = self.trouble.write();
+        if *told != trouble
+            && let Some(trouble) = &trouble
+        {
+            warn!(
+                trouble,
+                "cannot lead; hint: the role of the controller's account has to allow leases in this namespace"
+            );
+        }
+        *told = trouble;
+    }
+
     pub fn metrics(&self, name: &str) -> String {
         let leads = u8::from(self.leads.load(Ordering::Relaxed));
         let slow = self.slow_renewals.load(Ordering::Relaxed);
@@ -189,7 +212,7 @@ impl Election {
         let found = match self.leases.get_opt(&self.name).await {
             Ok(found) => found,
             Err(error) => {
-                debug!(lease = %self.name, %error, "the lease cannot be read");
+                self.tell("read", &error);
                 return false;
             }
         };
@@ -197,20 +220,32 @@ impl Election {
         self.saw(found);
         let params = PostParams::default();
         let written = match self.next_move() {
-            Move::Wait => return false,
+            Move::Wait => {
+                self.standing.tell(None);
+                return false;
+            }
             Move::Create => self.leases.create(&params, &lease).await,
             Move::Take | Move::Renew => self.leases.replace(&self.name, &params, &lease).await,
         };
         match written {
             Ok(lease) => {
+                self.standing.tell(None);
                 self.saw(Some(lease));
                 true
             }
             Err(error) => {
-                debug!(lease = %self.name, %error, "the lease cannot be written");
+                // After a conflict somebody else was faster, which is no trouble.
+                if !matches!(&error, kube::Error::Api(status) if status.code == 409) {
+                    self.tell("written", &error);
+                }
                 false
             }
         }
+    }
+
+    fn tell(&self, what: &str, error: &kube::Error) {
+        let trouble = format!("lease {} cannot be {what}: {}", self.name, told(error));
+        self.standing.tell(Some(trouble));
     }
 
     fn other_holder(&self) -> Option<String> {

@@ -84,8 +84,7 @@ fn compare(name: &str, ours: &Value, found: &Value, facts: &Facts) -> Vec<Findin
     if text(found, "/spec/conversion/strategy") == "Webhook" {
         findings.extend(converted(name, found, facts));
     }
-    let known = fields(&served["schema"]["openAPIV3Schema"]);
-    let wanted = fields(&ours["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+    let (known, wanted) = (fields(served), fields(&ours["spec"]["versions"][0]));
     let missing: Vec<&String> = wanted.difference(&known).collect();
     if !missing.is_empty() {
         let what = format!("is of an older release: it has no {}", some(&missing));
@@ -94,7 +93,7 @@ fn compare(name: &str, ours: &Value, found: &Value, facts: &Facts) -> Vec<Findin
     let extra: Vec<&String> = known.difference(&wanted).collect();
     if !extra.is_empty() {
         let what = format!("is of a newer release: this build does not act on {}", some(&extra));
-        let fix = "upgrade the controller, or take these fields out of your objects before the definitions go back: the API server then drops them";
+        let fix = "upgrade the controller; objects that use these fields are named under downgrade";
         findings.push(Finding::warning(CHECK, what).about(name).fix(fix));
     }
     findings
@@ -131,10 +130,18 @@ fn is_answered(client: &Value, facts: &Facts) -> bool {
     })
 }
 
-/// Every field that a schema knows, as a path.
-fn fields(schema: &Value) -> BTreeSet<String> {
+/// Whether a definition knows fields, in the version that this build uses, that this build does not.
+pub fn is_newer(ours: &Value, found: &Value) -> bool {
+    let ours = &ours["spec"]["versions"][0];
+    let mut versions = list(found, "/spec/versions").iter();
+    let found = versions.find(|version| version["name"] == ours["name"]);
+    found.is_some_and(|found| !fields(found).is_subset(&fields(ours)))
+}
+
+/// Every field that the schema of a version knows, as a path.
+fn fields(version: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    collect(schema, "", &mut found);
+    collect(&version["schema"]["openAPIV3Schema"], "", &mut found);
     found
 }
 

@@ -13,7 +13,9 @@ mod rivals;
 #[cfg(test)]
 pub mod situation;
 
-use super::{facts::Facts, finding::Finding};
+use super::{downgrade, facts::Facts, finding::Finding};
+
+pub use definitions::is_newer;
 
 /// Every finding, in the order in which causes come before their effects. A check that finds nothing wrong says so.
 pub fn all(facts: &Facts) -> Vec<Finding> {
@@ -35,12 +37,13 @@ pub fn all(facts: &Facts) -> Vec<Finding> {
         nodes::nodes,
     ];
     let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(facts)).collect();
+    findings.extend(downgrade::of_this_build(facts));
     findings.extend(finalizers::left_behind(facts));
     findings
 }
 
 /// What was found, or that nothing was.
-fn or_ok(findings: Vec<Finding>, check: &'static str, what: impl Into<String>) -> Vec<Finding> {
+pub fn or_ok(findings: Vec<Finding>, check: &'static str, what: impl Into<String>) -> Vec<Finding> {
     if findings.is_empty() {
         vec![Finding::ok(check, what)]
     } else {

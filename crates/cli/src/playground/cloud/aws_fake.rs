@@ -82,7 +82,8 @@ pub async fn start(orders: Vec<Command>, site: &Site<'_>) -> Result<Cloud, Failu
         ca_certificate: Some(CLUSTER.into()),
         clock: site.clock.clone(),
     };
-    let provided = aws::assemble(connected, Arc::new(options), &Settings::default(), surroundings).await?;
+    let provided = aws::assemble(connected, Arc::new(options), &Settings::default(), surroundings).await;
+    let provided = provided.context("the region").map_err(Failure::No)?;
     let mut tasks = JoinSet::new();
     tasks.spawn(join::run(fake.clone(), site.client.clone()));
     let endpoint = served.endpoint();

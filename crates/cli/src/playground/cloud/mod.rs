@@ -10,11 +10,12 @@ use api::crds::Variant;
 use clap::ValueEnum;
 use clock::Clock;
 use kube::Client;
+use operator::Provided;
 use provider_sim::{Catalog, Faults};
 use tokio::task::JoinSet;
 use world::kubelet::Machines;
 
-use crate::{controller::Provided, exit::Failure};
+use crate::exit::Failure;
 
 /// Whose machines are launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
