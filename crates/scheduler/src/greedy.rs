@@ -152,7 +152,7 @@ impl<'a> Greedy<'a> {
             self.join(open, member, variant, admission);
             return Outcome::Placed;
         }
-        if answer.hosts.only.is_some() || self.closed {
+        if answer.hosts.are_known() || self.closed {
             return Outcome::Failed;
         }
         match self.find_new(core, member, &answer) {
@@ -174,8 +174,7 @@ impl<'a> Greedy<'a> {
             let own = chosen.own.iter().find(|(number, _)| *number == key);
             own.map(|(_, domains)| domains.clone())
         };
-        let mut answer = self.problem.topology.ask(&class.ties, &chosen.carried, own).ok()?;
-        answer.hosts.excluded.unite_with(&self.gone);
+        let answer = self.problem.topology.ask(&class.ties, &chosen.carried, own).ok()?;
         Some((chosen.core, answer))
     }
 
@@ -232,18 +231,11 @@ impl<'a> Greedy<'a> {
         answer: &Answer,
         alive: &mut Bits,
     ) -> Option<(usize, Option<Allocation>)> {
-        let places: Vec<Bits> = {
-            let volumes = self.problem.classes.cores[core].needs.volumes.clone();
-            volumes.into_iter().map(|volume| self.looks_meeting(volume)).collect()
-        };
+        let stores = self.stores(core);
         let needs = &self.problem.classes.cores[core].needs;
         let machines = &self.problem.machines;
-        let claims = &self.problem.members[member].attached;
         for word in 0..alive.words().len() {
-            let mut candidates = alive.word(word) & !answer.hosts.excluded.word(word);
-            if let Some(only) = &answer.hosts.only {
-                candidates &= only.word(word);
-            }
+            let candidates = alive.word(word) & !self.gone.word(word);
             if candidates == 0 {
                 continue;
             }
@@ -251,7 +243,11 @@ impl<'a> Greedy<'a> {
             // What fills a machine for the time being does not close it for good.
             let for_now = self.journal.as_ref().map_or(0, |_| machines.visited.word(word));
             alive.subtract_word(word, candidates & !roomy & !for_now);
-            for index in members(word, candidates & roomy) {
+            if candidates & roomy == 0 {
+                continue;
+            }
+            let allowed = answer.hosts.word(&self.problem.topology, word);
+            for index in members(word, candidates & roomy & allowed) {
                 let machine = &machines.all[index];
                 if ports_clash(&needs.ports, &machine.ports) {
                     if self.journal.is_none() || machine.pods.is_empty() {
@@ -259,23 +255,37 @@ impl<'a> Greedy<'a> {
                     }
                     continue;
                 }
-                let look = &machines.looks[machine.look];
-                let there = answer.keys.iter().all(|allowed| match look.domains[allowed.key] {
-                    Some(domain) => !allowed.binding || allowed.domains.contains(domain),
-                    None => !allowed.binding,
-                });
-                let stored = places.is_empty() || places.iter().any(|looks| looks.contains(machine.look));
-                let attachable = machine.volumes.as_ref().is_none_or(|volumes| volumes.take(claims));
-                if there
-                    && stored
-                    && attachable
-                    && let Ok(devices) = self.devices_on(member, index)
-                {
+                if let Some(devices) = self.settled_on(index, member, answer, &stores) {
                     return Some((index, devices));
                 }
             }
         }
         None
+    }
+
+    /// The looks of machines from where the pod's volumes can be reached, place by place; none for a pod without volumes.
+    fn stores(&mut self, core: usize) -> Vec<Bits> {
+        let volumes = self.problem.classes.cores[core].needs.volumes.clone();
+        volumes.into_iter().map(|volume| self.looks_meeting(volume)).collect()
+    }
+
+    /// Whether a machine with room is where neighbours and volumes want the pod, with its devices there.
+    fn settled_on(&self, index: usize, member: usize, answer: &Answer, stores: &[Bits]) -> Option<Option<Allocation>> {
+        let machines = &self.problem.machines;
+        let machine = &machines.all[index];
+        let look = &machines.looks[machine.look];
+        let there = answer.keys.iter().all(|allowed| match look.domains[allowed.key] {
+            Some(domain) => !allowed.binding || allowed.domains.contains(domain),
+            None => !allowed.binding,
+        });
+        let stored = stores.is_empty() || stores.iter().any(|looks| looks.contains(machine.look));
+        let claims = &self.problem.members[member].attached;
+        let attachable = machine.volumes.as_ref().is_none_or(|volumes| volumes.take(claims));
+        if there && stored && attachable {
+            self.devices_on(member, index).ok()
+        } else {
+            None
+        }
     }
 
     /// The pod's devices on a machine that is there; nothing for a pod that claims none.
@@ -315,7 +325,7 @@ impl<'a> Greedy<'a> {
         let chosen = &class.variants[variant];
         let needs = &self.problem.classes.cores[chosen.core].needs;
         if let Some(journal) = &mut self.journal {
-            journal.push(Step::filling(index, &self.problem.machines));
+            journal.push(Step::filling(index, chosen.core, &self.problem.machines));
         }
         self.problem.machines.free.take(index, &needs.amounts);
         self.problem.machines.visited.insert(index);
@@ -367,13 +377,14 @@ impl<'a> Greedy<'a> {
         let mut found = None;
         'search: for equal in queue.values() {
             for (word, with) in equal.words().iter().enumerate() {
-                let mut candidates = with & !closed.word(word) & !answer.hosts.excluded.word(offset + word);
-                if let Some(only) = &answer.hosts.only {
-                    candidates &= only.word(offset + word);
-                }
+                let mut candidates = with & !closed.word(word);
                 if let Some(there) = &there {
                     candidates &= there.word(word);
                 }
+                if candidates == 0 {
+                    continue;
+                }
+                candidates &= answer.hosts.word(&self.problem.topology, offset + word);
                 for index in members(word, candidates) {
                     match self.admit(&opens[index], core, member, answer) {
                         Ok(admission) => {

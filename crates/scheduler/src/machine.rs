@@ -184,9 +184,9 @@ impl Free {
         self.0[dim].free[machine]
     }
 
-    pub fn set(&mut self, machine: usize, free: &[i64]) {
-        for (column, free) in self.0.iter_mut().zip(free) {
-            column.set(machine, *free);
+    pub fn give(&mut self, machine: usize, amounts: &[i64]) {
+        for (column, amount) in self.0.iter_mut().zip(amounts).filter(|(_, amount)| **amount != 0) {
+            column.set(machine, column.free[machine] + amount);
         }
     }
 

@@ -16,14 +16,15 @@ use model::{
     requirement::Values,
 };
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 pub(crate) use audience::Audience;
 pub(crate) use axis::{Axis, Key, Keys};
 pub(crate) use census::take as take_census;
-pub(crate) use group::{Filter, Group, Identity, Rule};
+pub(crate) use group::{Filter, Group, HostRule, Identity, Rule};
 
 use self::audience::Selection;
-use crate::bits::Bits;
+use crate::bits::{Bits, WORD};
 
 /// The number of a group.
 pub(crate) type GroupId = usize;
@@ -154,12 +155,28 @@ pub(crate) struct Allowed {
     pub binding: bool,
 }
 
-/// Which hosts are out of the question, as far as the groups on the host name are concerned.
+/// Which hosts will do, as far as the groups on the host name are concerned. Kept as questions to these groups: a set of
+/// hosts is as large as the cluster, and most pods are tried on a few of them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AllowedHosts {
-    pub excluded: Bits,
-    /// When set, only these will do.
-    pub only: Option<Bits>,
+pub(crate) struct AllowedHosts(SmallVec<[(GroupId, HostRule); 4]>);
+
+impl AllowedHosts {
+    /// Those of 64 hosts that will do.
+    pub fn word(&self, topology: &Topology, word: usize) -> u64 {
+        let rules = self.0.iter();
+        rules.fold(u64::MAX, |hosts, (group, rule)| {
+            hosts & topology.groups[*group].hosts(*rule, word)
+        })
+    }
+
+    pub fn admit(&self, topology: &Topology, host: usize) -> bool {
+        self.word(topology, host / WORD) & (1 << (host % WORD)) != 0
+    }
+
+    /// Whether only hosts will do that are known.
+    pub fn are_known(&self) -> bool {
+        self.0.iter().any(|(_, rule)| *rule == HostRule::Taken)
+    }
 }
 
 /// What the groups say to a pod.
@@ -184,7 +201,10 @@ impl Topology {
         for (number, counts_self) in carried.rules.iter().copied().chain(repelled) {
             let group = &self.groups[number];
             match group.identity.axis {
-                Axis::Host => group.ask_hosts(counts_self, &mut answer.hosts),
+                Axis::Host => {
+                    let rule = group.ask_hosts(counts_self);
+                    answer.hosts.0.extend(rule.map(|rule| (number, rule)));
+                }
                 Axis::Key(key) => {
                     let own = domains(key);
                     let allowed = group.ask(counts_self, own.as_ref());

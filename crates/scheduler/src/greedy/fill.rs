@@ -11,7 +11,7 @@ use model::ResourceName;
 use super::Greedy;
 use crate::{
     amounts::{self, Amounts},
-    bits::Bits,
+    rules::ports_clash,
 };
 
 /// How many classes of one choice are tried on a machine before the choice is given up there.
@@ -23,8 +23,16 @@ const EVENNESS: f64 = 0.5;
 /// Size and proportions of pods, in half powers of two.
 type Proportions = (i32, i32);
 
-/// Classes of pods that are about alike in what they ask for.
-type Choices = BTreeMap<Proportions, VecDeque<usize>>;
+/// Lines of pods that are about alike in what they ask for.
+type Choices = BTreeMap<Proportions, VecDeque<Line>>;
+
+/// The pods of one class that wait: a range of all that wait.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    class: usize,
+    first: usize,
+    end: usize,
+}
 
 impl Greedy<'_> {
     /// Fills the machines that are there, in their order, with these pods; of equal ones the first come first. Answers with
@@ -33,11 +41,9 @@ impl Greedy<'_> {
         let Some(priced) = self.priced() else {
             return waiting.to_vec();
         };
-        let mut members: BTreeMap<usize, VecDeque<usize>> = BTreeMap::new();
-        for member in waiting {
-            let class = self.problem.members[*member].class;
-            members.entry(class).or_default().push_back(*member);
-        }
+        let mut members = waiting.to_vec();
+        let class_of = |member: &usize| self.problem.members[*member].class;
+        members.sort_by_key(class_of);
         let all: [f64; 2] = priced.map(|dim| {
             let machines = &self.problem.machines;
             let open = machines.all.iter().enumerate().filter(|(_, machine)| machine.open);
@@ -45,28 +51,37 @@ impl Greedy<'_> {
             free.sum::<i64>().max(1) as f64
         });
         let mut choices = Choices::new();
+        let mut left = Vec::new();
         // A machine without room for this has room for nobody. Most machines are full most of the time.
         let mut least: Option<Amounts> = None;
-        // A class without a variant can be placed nowhere.
-        let placeable = |class: &&usize| !self.problem.classes.all[**class].variants.is_empty();
-        for class in members.keys().filter(placeable) {
-            let needs = &self.needs_of(*class).amounts;
+        let mut end = 0;
+        for alike in members.chunk_by(|a, b| class_of(a) == class_of(b)) {
+            let (class, first) = (class_of(&alike[0]), end);
+            end += alike.len();
+            // A class without a variant can be placed nowhere.
+            if self.problem.classes.all[class].variants.is_empty() {
+                left.extend_from_slice(alike);
+                continue;
+            }
+            let needs = &self.needs_of(class).amounts;
             let least = least.get_or_insert_with(|| needs.clone());
             least
                 .iter_mut()
                 .zip(needs)
                 .for_each(|(least, need)| *least = (*least).min(*need));
             let proportions = proportions(priced.map(|dim| needs[dim]), all);
-            choices.entry(proportions).or_default().push_back(*class);
+            let line = Line { class, first, end };
+            choices.entry(proportions).or_default().push_back(line);
         }
         for index in 0..self.problem.machines.all.len() {
             let machines = &self.problem.machines;
             let roomy = |least: &Amounts| machines.free.hold(index, least);
             if machines.all[index].open && !self.gone.contains(index) && least.as_ref().is_some_and(roomy) {
-                self.fill_one(index, priced, &mut choices, &mut members);
+                self.fill_one(index, priced, &mut choices, &members);
             }
         }
-        let mut left: Vec<usize> = members.into_values().flatten().collect();
+        let lines = choices.values().flatten();
+        left.extend(lines.flat_map(|line| &members[line.first..line.end]));
         left.sort_unstable();
         left
     }
@@ -84,13 +99,7 @@ impl Greedy<'_> {
         &self.problem.classes.cores[core].needs
     }
 
-    fn fill_one(
-        &mut self,
-        index: usize,
-        priced: [usize; 2],
-        choices: &mut Choices,
-        members: &mut BTreeMap<usize, VecDeque<usize>>,
-    ) {
+    fn fill_one(&mut self, index: usize, priced: [usize; 2], choices: &mut Choices, members: &[usize]) {
         let allocatable = self
             .problem
             .dims
@@ -101,14 +110,14 @@ impl Greedy<'_> {
         loop {
             let mut best: Option<(f64, Proportions, usize)> = None;
             let free = self.problem.machines.free.of(index);
-            for (proportions, classes) in choices.iter() {
+            for (proportions, lines) in choices.iter() {
                 let behind = refused.get(proportions).copied().unwrap_or(0);
-                let ahead = classes.iter().take(LOOK.min(classes.len()).saturating_sub(behind));
-                let fits = |class: &usize| amounts::fits(&self.needs_of(*class).amounts, &free);
-                let Some((at, class)) = ahead.enumerate().find(|(_, class)| fits(class)) else {
+                let ahead = lines.iter().take(LOOK.min(lines.len()).saturating_sub(behind));
+                let fits = |line: &Line| amounts::fits(&self.needs_of(line.class).amounts, &free);
+                let Some((at, line)) = ahead.enumerate().find(|(_, line)| fits(line)) else {
                     continue;
                 };
-                let needs = &self.needs_of(*class).amounts;
+                let needs = &self.needs_of(line.class).amounts;
                 let rest: [f64; 2] =
                     std::array::from_fn(|at| (free[priced[at]] - needs[priced[at]]) as f64 / whole[at]);
                 let waste = EVENNESS * (rest[0] - rest[1]).abs() + rest[0].max(rest[1]);
@@ -117,20 +126,17 @@ impl Greedy<'_> {
                 }
             }
             let Some((_, proportions, at)) = best else { return };
-            let classes = choices.get_mut(&proportions).expect("it was chosen");
-            let class = classes[at];
-            let waiting = members.get_mut(&class).expect("a choice has pods");
-            if !self.put_on(waiting[0], 0, index) {
-                classes.remove(at);
-                classes.push_back(class);
+            let lines = choices.get_mut(&proportions).expect("it was chosen");
+            if !self.put_on(members[lines[at].first], 0, index) {
+                let refusing = lines.remove(at);
+                lines.extend(refusing);
                 *refused.entry(proportions).or_default() += 1;
                 continue;
             }
-            waiting.pop_front();
-            if waiting.is_empty() {
-                members.remove(&class);
-                classes.remove(at);
-                if classes.is_empty() {
+            lines[at].first += 1;
+            if lines[at].first == lines[at].end {
+                lines.remove(at);
+                if lines.is_empty() {
                     choices.remove(&proportions);
                 }
             }
@@ -148,12 +154,18 @@ impl Greedy<'_> {
         };
         let suits = suiting.contains(index);
         self.problem.classes.cores[core].machines = Some(suiting);
-        if !suits {
+        let welcome = answer.hosts.admit(&self.problem.topology, index);
+        if !suits || !welcome || self.gone.contains(index) {
             return false;
         }
-        let mut only = Bits::default();
-        only.insert(index);
-        let Some((_, devices)) = self.first_machine(core, member, &answer, &mut only) else {
+        let stores = self.stores(core);
+        let needs = &self.problem.classes.cores[core].needs;
+        let machines = &self.problem.machines;
+        let takes = machines.free.hold(index, &needs.amounts);
+        if !takes || ports_clash(&needs.ports, &machines.all[index].ports) {
+            return false;
+        }
+        let Some(devices) = self.settled_on(index, member, &answer, &stores) else {
             return false;
         };
         self.put(index, member, variant, devices);

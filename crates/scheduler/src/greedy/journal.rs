@@ -5,7 +5,6 @@
 
 use super::Greedy;
 use crate::{
-    amounts::Amounts,
     machine::{Attachments, Machines},
     topology::{Group, GroupId},
 };
@@ -20,13 +19,12 @@ pub(crate) enum Spot {
 /// One change.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// A pod was put onto a machine, which was like this before.
+    /// A pod with these needs was put onto a machine. There are hundreds of thousands of these steps, so only what cannot be
+    /// worked out backwards is remembered of the machine.
     Filled {
         index: usize,
-        free: Amounts,
-        ports: usize,
-        pods: usize,
-        volumes: Option<Attachments>,
+        core: usize,
+        volumes: Option<Box<Attachments>>,
     },
     Counted {
         group: GroupId,
@@ -41,15 +39,9 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub fn filling(index: usize, machines: &Machines<'_>) -> Self {
-        let machine = &machines.all[index];
-        Step::Filled {
-            index,
-            free: machines.free.of(index),
-            ports: machine.ports.len(),
-            pods: machine.pods.len(),
-            volumes: machine.volumes.clone(),
-        }
+    pub fn filling(index: usize, core: usize, machines: &Machines<'_>) -> Self {
+        let volumes = machines.all[index].volumes.clone().map(Box::new);
+        Step::Filled { index, core, volumes }
     }
 }
 
@@ -86,24 +78,21 @@ impl Greedy<'_> {
 
     /// Takes everything back that was noted, the last first.
     pub fn undo(&mut self) {
-        let steps = self.journal.as_mut().map(std::mem::take).unwrap_or_default();
-        for step in steps.into_iter().rev() {
+        let mut journal = self.journal.take();
+        for step in journal.iter_mut().flat_map(|steps| steps.drain(..).rev()) {
             match step {
-                Step::Filled {
-                    index,
-                    free,
-                    ports,
-                    pods,
-                    volumes,
-                } => {
+                Step::Filled { index, core, volumes } => {
+                    let needs = &self.problem.classes.cores[core].needs;
                     let machine = &mut self.problem.machines.all[index];
-                    machine.ports.truncate(ports);
-                    machine.pods.truncate(pods);
-                    machine.volumes = volumes;
-                    self.problem.machines.free.set(index, &free);
-                    if pods == 0 {
+                    machine.ports.truncate(machine.ports.len() - needs.ports.len());
+                    machine.pods.pop();
+                    if let Some(volumes) = volumes {
+                        machine.volumes = Some(*volumes);
+                    }
+                    if machine.pods.is_empty() {
                         self.problem.machines.visited.remove(index);
                     }
+                    self.problem.machines.free.give(index, &needs.amounts);
                 }
                 Step::Counted { group, spot, new } => {
                     let group = &mut self.problem.topology.groups[group];
@@ -121,6 +110,8 @@ impl Greedy<'_> {
                 }
             }
         }
+        // Emptied, not given back: the next question is about as long.
+        self.journal = journal;
         self.forget_opens();
     }
 
@@ -131,14 +122,16 @@ impl Greedy<'_> {
             Step::Filled { index, .. } => Some(*index),
             Step::Counted { .. } | Step::Uncounted { .. } => None,
         });
-        let filled: std::collections::BTreeSet<usize> = filled.collect();
-        filled.into_iter().collect()
+        let mut filled: Vec<usize> = filled.collect();
+        filled.sort_unstable();
+        filled.dedup();
+        filled
     }
 
     /// Makes what was noted final, and says which machines were filled. Machines that are only planned are no hosts for anybody later.
     pub fn keep(&mut self) -> Vec<usize> {
         let filled = self.filled();
-        for step in self.journal.as_mut().map(std::mem::take).unwrap_or_default() {
+        for step in self.journal.iter_mut().flat_map(|steps| steps.drain(..)) {
             if let Step::Counted {
                 group,
                 spot: spot @ Spot::Host(host),

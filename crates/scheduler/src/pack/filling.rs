@@ -8,7 +8,7 @@ use crate::{
     amounts::Amounts,
     rules::ports_clash,
     states::State,
-    topology::{Group, GroupId, Rule},
+    topology::{Group, Rule},
 };
 
 /// A machine of one instance type with some pods on it.
@@ -22,11 +22,18 @@ pub(super) struct Filling {
     pub used: Amounts,
     /// What everything on it is worth together.
     pub value: f64,
-    /// Items with the number of units taken.
-    pub taken: SmallVec<[(usize, usize); 8]>,
+    /// Items with the number of units taken, in the order of their numbers.
+    pub taken: Tally<usize>,
     pub ports: Vec<HostPort>,
     /// How many pods the rules over hosts count here.
-    counted: SmallVec<[(GroupId, u32); 8]>,
+    counted: Tally<u32>,
+}
+
+/// How many there are of each number, in the order of the numbers: a large machine holds pods of a thousand workloads.
+type Tally<C> = SmallVec<[(usize, C); 8]>;
+
+fn place<C>(tally: &Tally<C>, number: usize) -> Result<usize, usize> {
+    tally.binary_search_by_key(&number, |(known, _)| *known)
 }
 
 impl Filling {
@@ -57,14 +64,14 @@ impl Filling {
         self.ports.extend(kind.ports.iter().cloned());
         for group in &kind.counts {
             let more = u32::try_from(units).unwrap_or(u32::MAX);
-            match self.counted.iter_mut().find(|(known, _)| known == group) {
-                Some((_, count)) => *count = count.saturating_add(more),
-                None => self.counted.push((*group, more)),
+            match place(&self.counted, *group) {
+                Ok(at) => self.counted[at].1 = self.counted[at].1.saturating_add(more),
+                Err(at) => self.counted.insert(at, (*group, more)),
             }
         }
-        match self.taken.iter_mut().find(|(known, _)| *known == number) {
-            Some((_, count)) => *count += units,
-            None => self.taken.push((number, units)),
+        match place(&self.taken, number) {
+            Ok(at) => self.taken[at].1 += units,
+            Err(at) => self.taken.insert(at, (number, units)),
         }
     }
 
@@ -83,8 +90,7 @@ impl Filling {
             most = 1;
         }
         for (number, counts_self) in &kind.asks {
-            let here = self.counted.iter().find(|(known, _)| known == number);
-            let here = here.map_or(0, |(_, count)| *count);
+            let here = place(&self.counted, *number).map_or(0, |at| self.counted[at].1);
             let alone = kind.counts.contains(number);
             match groups[*number].identity.rule {
                 Rule::Spread { max_skew, .. } => {

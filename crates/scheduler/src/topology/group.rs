@@ -3,7 +3,7 @@
 use model::{Requirements, Snapshot, Taint, Toleration, requirements::AllowUndefined, taint};
 use rustc_hash::FxHashMap;
 
-use super::{AllowedHosts, Audience, Axis, Keys};
+use super::{Audience, Axis, Keys};
 use crate::{bits::Bits, machine::Look};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -187,21 +187,33 @@ impl Group {
         }
     }
 
-    /// Narrows the hosts to what this group allows.
-    pub fn ask_hosts(&self, counts_self: bool, hosts: &mut AllowedHosts) {
+    /// Whether this group keeps a pod off hosts, or to hosts; nothing when any host will do.
+    pub fn ask_hosts(&self, counts_self: bool) -> Option<HostRule> {
         match self.identity.rule {
-            Rule::Spread { .. } if counts_self => hosts.excluded.unite_with(&self.full),
-            Rule::Spread { .. } => hosts.excluded.unite_with(&self.over),
-            Rule::Affinity => {
-                if self.is_void() && counts_self {
-                    return;
-                }
-                match &mut hosts.only {
-                    Some(only) => only.intersect_with(&self.taken),
-                    None => hosts.only = Some(self.taken.clone()),
-                }
-            }
-            Rule::AntiAffinity => hosts.excluded.unite_with(&self.taken),
+            Rule::Spread { .. } if counts_self => Some(HostRule::NotFull),
+            Rule::Spread { .. } => Some(HostRule::NotOver),
+            Rule::Affinity if self.is_void() && counts_self => None,
+            Rule::Affinity => Some(HostRule::Taken),
+            Rule::AntiAffinity => Some(HostRule::NotTaken),
         }
     }
+
+    /// Those of 64 hosts that will do.
+    pub fn hosts(&self, rule: HostRule, word: usize) -> u64 {
+        match rule {
+            HostRule::NotFull => !self.full.word(word),
+            HostRule::NotOver => !self.over.word(word),
+            HostRule::NotTaken => !self.taken.word(word),
+            HostRule::Taken => self.taken.word(word),
+        }
+    }
+}
+
+/// Which hosts will do, for one pod and one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostRule {
+    NotFull,
+    NotOver,
+    NotTaken,
+    Taken,
 }
