@@ -35,6 +35,9 @@ enum Task {
         /// Features of the build, such as cli/aws
         #[arg(long, default_value = "")]
         features: String,
+        /// Leave out what only other targets link
+        #[arg(long)]
+        target: Option<String>,
     },
     /// Look for forgotten markers, machine paths, dead links, pages outside of the book, orphan modules
     /// and overgrown files
@@ -46,7 +49,7 @@ fn main() -> ExitCode {
         Task::Generate { check: false } => generate::write(&repository()),
         Task::Generate { check: true } => generate::check(&repository()),
         Task::Pages { question } => pages::run(&question),
-        Task::Sbom { features } => sbom::print(&repository(), &features),
+        Task::Sbom { features, target } => sbom::print(&repository(), &features, target.as_deref()),
         Task::Tidy => tidy::run(&repository()),
     };
     match outcome {

@@ -1,6 +1,7 @@
 //! The bill of materials of the program: every crate that is linked into it, in CycloneDX's JSON.
 //!
-//! Made from `cargo metadata`, so that it follows the features of the build; the usual tools list those of the default build.
+//! Made from `cargo metadata`, so that it follows the features and the target of the build; the usual tools list those of the
+//! default build, on all targets at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,9 +13,10 @@ use serde_json::{Value, json};
 /// The package whose binary is shipped.
 const PROGRAM: &str = "cli";
 
-pub fn print(root: &Path, features: &str) -> Result<Vec<String>> {
+pub fn print(root: &Path, features: &str, target: Option<&str>) -> Result<Vec<String>> {
     let listed = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--locked", "--features", features])
+        .args(target.iter().flat_map(|target| ["--filter-platform", target]))
         .current_dir(root)
         .output()
         .context("cannot run cargo")?;

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod earlier;
+mod going_back;
 mod helm;
 mod install;
 mod least;

@@ -2,5 +2,6 @@
 
 mod account;
 mod files;
+mod image;
 mod monitoring;
 mod terraform;
