@@ -7,3 +7,5 @@ mod doctor;
 mod server;
 mod snapshot;
 mod start;
+#[cfg(feature = "aws")]
+mod start_aws;
