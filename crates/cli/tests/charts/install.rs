@@ -39,15 +39,21 @@ fn shell_blocks(page: &str) -> Vec<String> {
         .collect()
 }
 
+/// The first block that says this.
+#[track_caller]
+fn block<'a>(blocks: &'a [String], what: &str) -> &'a str {
+    let found = blocks.iter().find(|block| block.contains(what));
+    found.unwrap_or_else(|| panic!("no block of the page says {what}"))
+}
+
 #[tokio::test]
 async fn printed_commands_install_upgrade_and_remove() {
     let cluster = Cluster::start("kube-system").await;
 
     let blocks = shell_blocks("docs/install.md");
-    let install = blocks
-        .iter()
-        .find(|block| block.contains("helm upgrade --install karpenter-crd"));
-    cluster.shell(install.expect("the page tells how to install"));
+    let names = block(&blocks, "export IMAGE=");
+    let install = block(&blocks, "helm upgrade --install karpenter-crd");
+    cluster.shell(&format!("{names}{install}"));
     assert_eq!(cluster.definitions(), 5);
     let deployment = cluster.get("deployment karpenter");
     assert_eq!(deployment["status"]["readyReplicas"], 2, "{}", deployment["status"]);
@@ -118,8 +124,8 @@ async fn printed_commands_install_upgrade_and_remove() {
     assert_eq!(cluster.definitions(), 0);
 
     // Without Helm, by the other block of the page.
-    let plain = blocks.iter().find(|block| block.contains("envsubst"));
-    cluster.shell(plain.expect("the page tells how to do without Helm"));
+    let plain = block(&blocks, "envsubst");
+    cluster.shell(&format!("{names}{plain}"));
     cluster.shell("kubectl rollout status deployment karpenter --namespace kube-system --timeout 3m");
     assert_eq!(cluster.definitions(), 5);
 }
