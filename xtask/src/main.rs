@@ -39,8 +39,8 @@ enum Task {
         #[arg(long)]
         target: Option<String>,
     },
-    /// Look for forgotten markers, machine paths, dead links, pages outside of the book, orphan modules
-    /// and overgrown files
+    /// Look for forgotten markers, machine paths, dead links, pages outside of the book, messages that nothing
+    /// says, orphan modules and overgrown files
     Tidy,
 }
 

@@ -6,6 +6,7 @@ mod length;
 mod links;
 mod markers;
 mod orphans;
+mod phrases;
 pub mod source;
 
 use std::path::Path;
@@ -19,6 +20,7 @@ pub fn run(root: &Path) -> Result<Vec<String>> {
     complaints.extend(links::check(root, &files));
     complaints.extend(book::check(&files));
     complaints.extend(coverage::check(root, &files));
+    complaints.extend(phrases::check(&files));
     complaints.extend(orphans::check(&files));
     Ok(complaints)
 }
