@@ -34,7 +34,7 @@ the new place is lost by nobody, so files that serve two releases are accepted.
 {{- $moved = append $moved (printf "%s is now %s" (first $path) (last $path)) -}}
 {{- end -}}
 {{- end -}}
-{{- if kindIs "string" .Values.controller.image -}}
+{{- if kindIs "string" (.Values.controller).image -}}
 {{- $moved = append $moved "controller.image is now controller.image.repository, controller.image.tag and controller.image.digest" -}}
 {{- end -}}
 {{- with $moved -}}

@@ -5,7 +5,7 @@ One setting as text: takes a dict of root and key. Every setting is a template, 
 False and zero are values like any other; only what is null or empty is left to the program's own default.
 */}}
 {{- define "karpenter.setting" -}}
-{{- $value := get .root.Values.settings .key -}}
+{{- $value := get (default (dict) .root.Values.settings) .key -}}
 {{- if not (kindIs "invalid" $value) -}}
 {{- tpl (toString $value) .root -}}
 {{- end -}}
@@ -58,9 +58,9 @@ gates that are on besides.
   value: {{ join "," . | quote }}
 {{- end }}
 - name: METRICS_PORT
-  value: {{ .Values.controller.metrics.port | quote }}
+  value: {{ include "karpenter.metricsPort" . | quote }}
 - name: HEALTH_PROBE_PORT
-  value: {{ .Values.controller.healthProbe.port | quote }}
+  value: {{ include "karpenter.healthPort" . | quote }}
 - name: SYSTEM_NAMESPACE
   valueFrom:
     fieldRef:
@@ -78,7 +78,7 @@ gates that are on besides.
       divisor: "0"
       resource: limits.memory
 - name: FEATURE_GATES
-  value: {{ include "karpenter.gates" (dict "values" .Values.settings.featureGates "names" (list
+  value: {{ include "karpenter.gates" (dict "values" (.Values.settings).featureGates "names" (list
     "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer")
     "on" (include "karpenter.legacyGates" . | fromJsonArray)) | quote }}
 {{- if (default (dict) .Values.legacy).enabled }}
@@ -92,7 +92,7 @@ gates that are on besides.
   value: {{ . | quote }}
 {{- end }}
 - name: AWS_FEATURE_GATES
-  value: {{ include "karpenter.gates" (dict "values" .Values.settings.awsFeatureGates "names" (list "NodeClassCEL")) | quote }}
+  value: {{ include "karpenter.gates" (dict "values" (.Values.settings).awsFeatureGates "names" (list "NodeClassCEL")) | quote }}
 {{- range $pair := list
   (list "BATCH_MAX_DURATION" "batchMaxDuration")
   (list "BATCH_IDLE_DURATION" "batchIdleDuration")
@@ -121,7 +121,7 @@ gates that are on besides.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- with .Values.controller.env }}
+{{- with (.Values.controller).env }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
