@@ -40,11 +40,36 @@ gates that are on besides.
 {{- toJson $on -}}
 {{- end -}}
 
+{{/*
+All variables. What controller.env says itself is left to it: a list with one name twice cannot be applied by the server.
+*/}}
 {{- define "karpenter.environment" -}}
+{{- $own := default (list) (.Values.controller).env -}}
+{{- $taken := list -}}
+{{- range $own -}}
+{{- $taken = append $taken .name -}}
+{{- end -}}
+{{- range include "karpenter.variables" . | fromYamlArray -}}
+{{- if not (has .name $taken) }}
+- name: {{ .name }}
+{{- if hasKey . "value" }}
+  value: {{ .value | quote }}
+{{- else }}
+  {{- omit . "name" | toYaml | nindent 2 }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+{{- with $own }}
+{{ toYaml . }}
+{{- end -}}
+{{- end -}}
+
+{{/* What values say, as variables. */}}
+{{- define "karpenter.variables" -}}
 - name: KUBERNETES_MIN_VERSION
   value: "1.19.0-0"
 - name: KARPENTER_SERVICE
-  value: {{ include "karpenter.fullname" . }}
+  value: {{ include "karpenter.fullname" . | quote }}
 {{- with .Values.logLevel }}
 - name: LOG_LEVEL
   value: {{ . | quote }}
@@ -112,16 +137,11 @@ gates that are on besides.
   (list "DISABLE_DRY_RUN" "disableDryRun")
   (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval") }}
-{{- with include "karpenter.setting" (dict "root" $ "key" (last $pair)) }}
+{{- $value := include "karpenter.setting" (dict "root" $ "key" (last $pair)) }}
+{{- /* False is what all but one are anyway. Unwritten, it leaves the variable to envFrom. */}}
+{{- if and $value (or (ne $value "false") (eq (last $pair) "ignoreDRARequests")) }}
 - name: {{ first $pair }}
-  value: {{ . | quote }}
-{{- else }}
-{{- if eq (last $pair) "clusterName" }}
-{{- fail "settings.clusterName is empty: it has to name the cluster that the nodes join" }}
+  value: {{ $value | quote }}
 {{- end }}
-{{- end }}
-{{- end }}
-{{- with (.Values.controller).env }}
-{{ toYaml . }}
 {{- end }}
 {{- end -}}

@@ -116,7 +116,7 @@ fn values_of_every_earlier_release_are_enough() {
     }
 }
 
-/// Their settings stood elsewhere; that is said, and nothing breaks before it can be.
+/// Their settings stood elsewhere: where the cluster is not named that is said, and nothing breaks before it can be.
 #[test]
 fn values_from_before_the_settings_moved_are_told_where_to() {
     let mut values = values_of("0.33");
@@ -126,15 +126,20 @@ fn values_from_before_the_settings_moved_are_told_where_to() {
     oldest["clusterName"] = json!("demo");
     let controller = oldest["controller"].as_object_mut().expect("a map");
     controller.retain(|key, _| !["metrics", "healthProbe", "envFrom"].contains(&key.as_str()));
-    controller.insert("image".to_owned(), json!("public.ecr.aws/karpenter/controller:v0.16.3"));
+    let mut of_one_piece = oldest.clone();
+    of_one_piece["controller"]["image"] = json!("public.ecr.aws/karpenter/controller:v0.16.3");
     let cases = [
         (&values, "settings.aws.clusterName is now settings.clusterName"),
         (&oldest, "clusterName is now settings.clusterName"),
-        (&oldest, "controller.image is now controller.image.repository"),
+        (&of_one_piece, "controller.image is now controller.image.repository"),
     ];
     for (values, expected) in cases {
         let output = rendered(values, &[]);
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && complaint.contains(expected), "{complaint}");
+    }
+    for values in [&values, &oldest] {
+        let output = rendered(values, &["--set", "settings.clusterName=demo"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
