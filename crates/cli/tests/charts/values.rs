@@ -248,8 +248,14 @@ fn values_reach_the_program_as_they_were_meant() {
 /// §4.4: what the chart leaves to `controller.env` and `controller.envFrom` is decided there.
 #[test]
 fn variables_of_the_user_stand_alone() {
-    let own = "controller.env[0].name=ISOLATED_VPC,controller.env[1].name=LOG_LEVEL,controller.env[2].name=FEATURE_GATES";
-    let rendered = template(&["--set", "settings.clusterName=demo,settings.isolatedVPC=true", "--set", own]);
+    let own =
+        "controller.env[0].name=ISOLATED_VPC,controller.env[1].name=LOG_LEVEL,controller.env[2].name=FEATURE_GATES";
+    let rendered = template(&[
+        "--set",
+        "settings.clusterName=demo,settings.isolatedVPC=true",
+        "--set",
+        own,
+    ]);
     let variables = environment(&rendered);
     let names: BTreeSet<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names.len(), variables.len(), "a name stands there twice: {variables:?}");
