@@ -17,7 +17,7 @@
 {{- end -}}
 
 {{- define "karpenter.serviceAccountName" -}}
-{{- default (ternary (include "karpenter.fullname" .) "default" (default false .Values.serviceAccount.create)) .Values.serviceAccount.name -}}
+{{- default (ternary (include "karpenter.fullname" .) "default" (default false (.Values.serviceAccount).create)) (.Values.serviceAccount).name -}}
 {{- end -}}
 
 {{/* What selects the pods. Never change these: the selector of a Deployment cannot be updated. */}}
@@ -69,20 +69,29 @@ subjects:
 {{- end -}}
 
 {{- define "karpenter.image" -}}
-{{- with .Values.controller.image -}}
+{{- with (.Values.controller).image -}}
 {{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ with .digest }}@{{ . }}{{ end }}
 {{- end -}}
 {{- end -}}
 
-{{/* The port of webhooks, where they are on. Values that are reused from another release may lack it. */}}
+{{/* The port of webhooks, where they are on. */}}
 {{- define "karpenter.webhookPort" -}}
 {{- with (default (dict) .Values.legacy).webhooks -}}
 {{- if .enabled }}{{ default 8443 .port }}{{ end -}}
 {{- end -}}
 {{- end -}}
 
+{{/* Values that are reused from another release may lack any group: what stands in parentheses may be missing. */}}
+{{- define "karpenter.metricsPort" -}}
+{{- default 8080 ((.Values.controller).metrics).port -}}
+{{- end -}}
+
+{{- define "karpenter.healthPort" -}}
+{{- default 8081 ((.Values.controller).healthProbe).port -}}
+{{- end -}}
+
 {{- define "karpenter.containerName" -}}
-{{- default "controller" .Values.controller.containerName -}}
+{{- default "controller" (.Values.controller).containerName -}}
 {{- end -}}
 
 {{/*

@@ -1,11 +1,10 @@
 {{/* Values of earlier charts. */}}
 
 {{/*
-Ends the rendering when a value stands where an earlier chart looked for it and would be lost. A value that also stands in
-the new place is lost by nobody, so files that serve two releases are accepted.
+Values that stand where an earlier chart looked for them: each with its place of today, as lines. One that also stands in
+the new place is lost by nobody and not named, so that files may serve two releases.
 */}}
-{{- define "karpenter.refuseOldValues" -}}
-{{- $moved := list -}}
+{{- define "karpenter.movedValues" -}}
 {{- range $path := list
   (list "clusterName" "settings.clusterName")
   (list "clusterEndpoint" "settings.clusterEndpoint")
@@ -30,15 +29,23 @@ the new place is lost by nobody, so files that serve two releases are accepted.
   (list "settings.aws.reservedENIs" "settings.reservedENIs") -}}
 {{- $old := include "karpenter.valueAt" (dict "root" $ "path" (first $path)) -}}
 {{- $new := include "karpenter.valueAt" (dict "root" $ "path" (last $path)) -}}
-{{- if and $old (ne $old $new) -}}
-{{- $moved = append $moved (printf "%s is now %s" (first $path) (last $path)) -}}
+{{- if and $old (ne $old $new) }}
+  {{ first $path }} is now {{ last $path }}
 {{- end -}}
 {{- end -}}
-{{- if kindIs "string" .Values.controller.image -}}
-{{- $moved = append $moved "controller.image is now controller.image.repository, controller.image.tag and controller.image.digest" -}}
 {{- end -}}
-{{- with $moved -}}
-{{- fail (printf "\n\nvalues of an earlier chart, which this one would not see:\n  %s\n" (join "\n  " .)) -}}
+
+{{/* Ends the rendering where there is nothing to go by. */}}
+{{- define "karpenter.refuseOldValues" -}}
+{{- if kindIs "string" (.Values.controller).image -}}
+{{- fail "controller.image is now controller.image.repository, controller.image.tag and controller.image.digest" -}}
+{{- end -}}
+{{- if not (include "karpenter.setting" (dict "root" $ "key" "clusterName")) -}}
+{{- $complaint := "settings.clusterName is empty: it has to name the cluster that the nodes join" -}}
+{{- with include "karpenter.movedValues" $ -}}
+{{- $complaint = printf "%s\n\nvalues of an earlier chart, which have no effect where they stand:%s\n" $complaint . -}}
+{{- end -}}
+{{- fail $complaint -}}
 {{- end -}}
 {{- end -}}
 

@@ -5,7 +5,7 @@ One setting as text: takes a dict of root and key. Every setting is a template, 
 False and zero are values like any other; only what is null or empty is left to the program's own default.
 */}}
 {{- define "karpenter.setting" -}}
-{{- $value := get .root.Values.settings .key -}}
+{{- $value := get (default (dict) .root.Values.settings) .key -}}
 {{- if not (kindIs "invalid" $value) -}}
 {{- tpl (toString $value) .root -}}
 {{- end -}}
@@ -40,11 +40,36 @@ gates that are on besides.
 {{- toJson $on -}}
 {{- end -}}
 
+{{/*
+All variables. What controller.env says itself is left to it: a list with one name twice cannot be applied by the server.
+*/}}
 {{- define "karpenter.environment" -}}
+{{- $own := default (list) (.Values.controller).env -}}
+{{- $taken := list -}}
+{{- range $own -}}
+{{- $taken = append $taken .name -}}
+{{- end -}}
+{{- range include "karpenter.variables" . | fromYamlArray -}}
+{{- if not (has .name $taken) }}
+- name: {{ .name }}
+{{- if hasKey . "value" }}
+  value: {{ .value | quote }}
+{{- else }}
+  {{- omit . "name" | toYaml | nindent 2 }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+{{- with $own }}
+{{ toYaml . }}
+{{- end -}}
+{{- end -}}
+
+{{/* What values say, as variables. */}}
+{{- define "karpenter.variables" -}}
 - name: KUBERNETES_MIN_VERSION
   value: "1.19.0-0"
 - name: KARPENTER_SERVICE
-  value: {{ include "karpenter.fullname" . }}
+  value: {{ include "karpenter.fullname" . | quote }}
 {{- with .Values.logLevel }}
 - name: LOG_LEVEL
   value: {{ . | quote }}
@@ -58,9 +83,9 @@ gates that are on besides.
   value: {{ join "," . | quote }}
 {{- end }}
 - name: METRICS_PORT
-  value: {{ .Values.controller.metrics.port | quote }}
+  value: {{ include "karpenter.metricsPort" . | quote }}
 - name: HEALTH_PROBE_PORT
-  value: {{ .Values.controller.healthProbe.port | quote }}
+  value: {{ include "karpenter.healthPort" . | quote }}
 - name: SYSTEM_NAMESPACE
   valueFrom:
     fieldRef:
@@ -78,7 +103,7 @@ gates that are on besides.
       divisor: "0"
       resource: limits.memory
 - name: FEATURE_GATES
-  value: {{ include "karpenter.gates" (dict "values" .Values.settings.featureGates "names" (list
+  value: {{ include "karpenter.gates" (dict "values" (.Values.settings).featureGates "names" (list
     "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer")
     "on" (include "karpenter.legacyGates" . | fromJsonArray)) | quote }}
 {{- if (default (dict) .Values.legacy).enabled }}
@@ -92,7 +117,7 @@ gates that are on besides.
   value: {{ . | quote }}
 {{- end }}
 - name: AWS_FEATURE_GATES
-  value: {{ include "karpenter.gates" (dict "values" .Values.settings.awsFeatureGates "names" (list "NodeClassCEL")) | quote }}
+  value: {{ include "karpenter.gates" (dict "values" (.Values.settings).awsFeatureGates "names" (list "NodeClassCEL")) | quote }}
 {{- range $pair := list
   (list "BATCH_MAX_DURATION" "batchMaxDuration")
   (list "BATCH_IDLE_DURATION" "batchIdleDuration")
@@ -112,16 +137,11 @@ gates that are on besides.
   (list "DISABLE_DRY_RUN" "disableDryRun")
   (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval") }}
-{{- with include "karpenter.setting" (dict "root" $ "key" (last $pair)) }}
+{{- $value := include "karpenter.setting" (dict "root" $ "key" (last $pair)) }}
+{{- /* False is what all but one are anyway. Unwritten, it leaves the variable to envFrom. */}}
+{{- if and $value (or (ne $value "false") (eq (last $pair) "ignoreDRARequests")) }}
 - name: {{ first $pair }}
-  value: {{ . | quote }}
-{{- else }}
-{{- if eq (last $pair) "clusterName" }}
-{{- fail "settings.clusterName is empty: it has to name the cluster that the nodes join" }}
+  value: {{ $value | quote }}
 {{- end }}
-{{- end }}
-{{- end }}
-{{- with .Values.controller.env }}
-{{ toYaml . }}
 {{- end }}
 {{- end -}}

@@ -73,7 +73,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         .context("logging")
         .map_err(Failure::Input)?;
     let usual = settings.log_level;
-    for warning in retired_variables(variable).into_iter().chain(settings.without_effect()) {
+    for warning in retired_variables(variable).into_iter().chain(settings.warnings()) {
         warn!("{warning}");
     }
     let runtime = tokio::runtime::Runtime::new()

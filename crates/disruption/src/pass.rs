@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use model::{NodeKey, PodKey, Snapshot};
 use rustc_hash::FxHashSet;
-use scheduler::{Moves, Options, Round, WhatIf};
+use scheduler::{Moves, Options, Round, Stage, WhatIf};
 
 use crate::{
     Candidate, Class, Command, Ledger, Method, Prices, Settings,
@@ -122,8 +122,8 @@ fn drifted(
 
     let oldest = drift::in_order(&eventual);
     pass.eligible.insert(Method::Drift, oldest.len());
-    let moves = moves(scene, likely_to_stay(oldest.iter().copied()), scene.settings.by_need());
-    let mut cluster = WhatIf::new(scene.snapshot, &moves);
+    let stage = stage(scene, likely_to_stay(oldest.iter().copied()), scene.settings.by_need());
+    let mut cluster = WhatIf::new(&stage);
     let gone: Vec<NodeKey> = going.into_iter().collect();
     cluster.close(&gone);
     let drifting = drift::decide(scene, &oldest, &mut cluster, ledger);
@@ -159,8 +159,8 @@ fn consolidate(
     }
     let ranks = consolidation::goal::ranking(scene, &eligible);
     let best_first = ranks.iter().map(|rank| &eligible[rank.index]);
-    let moves = moves(scene, best_first, scene.settings.by_choice());
-    let mut cluster = WhatIf::new(scene.snapshot, &moves);
+    let stage = stage(scene, best_first, scene.settings.by_choice());
+    let mut cluster = WhatIf::new(&stage);
     if !cluster.remembers() && pass.commands.iter().any(|command| command.method == Method::Drift) {
         for candidate in &eligible {
             stays.entry(candidate.key().clone()).or_insert(Why::Devices);
@@ -178,7 +178,11 @@ fn consolidate(
 }
 
 /// The cluster prepared for questions about these nodes, which are filled in their order.
-pub(crate) fn moves<'c>(scene: Scene<'_>, nodes: impl IntoIterator<Item = &'c Candidate>, options: Options) -> Moves {
+pub(crate) fn stage<'s, 'c>(
+    scene: Scene<'s>,
+    nodes: impl IntoIterator<Item = &'c Candidate>,
+    options: Options,
+) -> Stage<'s> {
     let nodes: Vec<&Candidate> = nodes.into_iter().collect();
     let moving: FxHashSet<&PodKey> = nodes.iter().flat_map(|candidate| &candidate.moving).collect();
     // They are in order there, and to sort that many names takes long.
@@ -190,7 +194,7 @@ pub(crate) fn moves<'c>(scene: Scene<'_>, nodes: impl IntoIterator<Item = &'c Ca
         .cloned()
         .collect();
     let waiting = scene.snapshot.pods_to_place(scene.now);
-    Moves {
+    let moves = Moves {
         round: Round {
             pods: settled.iter().cloned().chain(waiting).collect(),
             now: scene.now,
@@ -198,7 +202,8 @@ pub(crate) fn moves<'c>(scene: Scene<'_>, nodes: impl IntoIterator<Item = &'c Ca
         },
         settled,
         order: nodes.iter().map(|candidate| candidate.key().clone()).collect(),
-    }
+    };
+    Stage::new(scene.snapshot, moves)
 }
 
 /// The cluster as it will be after these commands, for those that are decided in the same pass: nodes are gone, and

@@ -81,8 +81,8 @@ pub fn validate(
         .values()
         .copied()
         .filter(|candidate| wanted.contains(candidate.key()));
-    let moves = pass::moves(scene, likely_to_stay(moving), settings.by_choice());
-    let mut cluster = WhatIf::new(snapshot, &moves);
+    let stage = pass::stage(scene, likely_to_stay(moving), settings.by_choice());
+    let mut cluster = WhatIf::new(&stage);
     // Pods do not move to nodes that are to go as well.
     let going: Vec<NodeKey> = wanted.into_iter().cloned().collect();
     cluster.close(&going);

@@ -63,5 +63,5 @@ pub use plan::{Choice, Launch, Placement, Plan};
 pub use refusal::{Ineligible, InvalidPod, Lacking, PoolRefusal, Refusal, RuleKind, RuleRefusal, Unfit, VolumeRefusal};
 pub use round::{InvalidSurcharge, MinValuesPolicy, Options, PreferencePolicy, Round, Surcharge};
 pub use solve::solve;
-pub use what_if::{Answer, Moves, Search, WhatIf};
+pub use what_if::{Answer, Moves, Search, Stage, WhatIf};
 pub use zones::EffectiveZone;

@@ -373,7 +373,11 @@ impl fmt::Display for Unfit {
         count(self.no_offering, "not on sale there");
         count(self.ports, "with a daemon on the pod's port");
         count(self.too_small, "too small");
-        write!(f, "no instance type fits ({})", parts.join(", "))?;
+        write!(
+            f,
+            "no instance type met the scheduling requirements or had a required offering ({})",
+            parts.join(", ")
+        )?;
         if self.too_small > 0 {
             let resources = self
                 .requests

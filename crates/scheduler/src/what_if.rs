@@ -9,13 +9,14 @@
 //!                                                          the machines are gone from here on, their pods moved
 //! ```
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use model::{NodeKey, Pod, PodKey, Snapshot, pod::PodShape};
 use rustc_hash::FxHashMap;
 
 use crate::{
     bits::Bits,
+    defaults::with_default_spreads,
     finish::Finisher,
     greedy::{Greedy, Outcome, Spot},
     limits::{Balance, Limits},
@@ -39,6 +40,22 @@ pub struct Moves {
     pub settled: BTreeSet<PodKey>,
     /// The machines in the order in which they are to be filled; those that are not listed come first.
     pub order: Vec<NodeKey>,
+}
+
+/// A cluster as questions have to see it: with the default spreads of its pods, as the solver sees it.
+#[derive(Clone, Debug)]
+pub struct Stage<'s> {
+    snapshot: Cow<'s, Snapshot>,
+    moves: Moves,
+}
+
+impl<'s> Stage<'s> {
+    pub fn new(snapshot: &'s Snapshot, moves: Moves) -> Self {
+        Self {
+            snapshot: with_default_spreads(snapshot, &moves.round),
+            moves,
+        }
+    }
 }
 
 /// How to look for places.
@@ -97,7 +114,8 @@ struct Shared<'a> {
 
 impl<'a> WhatIf<'a> {
     /// Prepares the cluster, and puts the pods that wait in any case where there is room for them.
-    pub fn new(snapshot: &'a Snapshot, moves: &'a Moves) -> Self {
+    pub fn new(stage: &'a Stage<'_>) -> Self {
+        let (snapshot, moves) = (&*stage.snapshot, &stage.moves);
         let numbers = moves.order.iter().enumerate();
         let settled = Settled {
             pods: moves.settled.iter().collect(),

@@ -9,11 +9,12 @@ use crate::helm::repository;
 /// A field that the definitions of the release before did not have.
 pub const NEW_FIELD: &str = "detailedMonitoring";
 
+const CHARTS: [&str; 2] = ["karpenter", "karpenter-crd"];
+
 /// Copies of both charts with a lower version, and with a definition that knows one field less.
 pub fn charts() -> TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    for chart in ["karpenter", "karpenter-crd"] {
-        copy(&repository().join("charts").join(chart), &folder.path().join(chart));
+    let folder = copies();
+    for chart in CHARTS {
         let description = folder.path().join(chart).join("Chart.yaml");
         let text = fs::read_to_string(&description).expect("a chart");
         let version = env!("CARGO_PKG_VERSION");
@@ -24,6 +25,15 @@ pub fn charts() -> TempDir {
         let definition = folder.path().join(place).join("karpenter.k8s.aws_ec2nodeclasses.yaml");
         let text = fs::read_to_string(&definition).expect("a definition");
         fs::write(&definition, without_field(&text)).expect("a file");
+    }
+    folder
+}
+
+/// Copies of both charts as they are.
+pub fn copies() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for chart in CHARTS {
+        copy(&repository().join("charts").join(chart), &folder.path().join(chart));
     }
     folder
 }

@@ -7,6 +7,7 @@ mod helm;
 mod install;
 mod least;
 mod render;
+mod reused;
 mod rights;
 #[cfg(feature = "aws")]
 mod rights_aws;

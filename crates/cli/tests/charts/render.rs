@@ -233,6 +233,16 @@ fn rights_follow_what_is_switched_on() {
         ("replicas=1", "resourceslices", false),
         ("settings.ignoreDRARequests=true", "resourceslices", false),
         ("settings.ignoreDRARequests=false", "resourceslices", true),
+        (
+            "controller.env[0].name=IGNORE_DRA_REQUESTS,controller.env[0].value=false",
+            "resourceslices",
+            true,
+        ),
+        (
+            "settings.ignoreDRARequests=false,controller.env[0].name=IGNORE_DRA_REQUESTS,controller.env[0].value=true",
+            "resourceslices",
+            false,
+        ),
         ("replicas=1", "services", false),
         (
             "controller.env[0].name=KUBE_CLIENT_QPS,controller.env[0].value=x",

@@ -1,6 +1,8 @@
 //! Which values are taken, and what is said of those that are not.
 
-use crate::helm::{environment, template, try_template};
+use std::collections::BTreeSet;
+
+use crate::helm::{environment, object, template, try_template};
 
 #[track_caller]
 fn refusal(arguments: &[&str]) -> String {
@@ -16,7 +18,7 @@ fn the_cluster_has_to_be_named() {
 }
 
 #[test]
-fn values_of_earlier_charts_are_refused_with_their_new_place() {
+fn values_of_earlier_charts_are_named_with_their_new_place() {
     let cases = [
         ("clusterName=c", "clusterName is now settings.clusterName"),
         (
@@ -109,9 +111,13 @@ fn all_that_has_moved_is_named_at_once() {
     );
 }
 
+/// §4.1: upstream's chart passes over them, and so do files and modules that have them rely on that.
 #[test]
-fn what_nobody_loses_is_accepted() {
+fn what_stands_where_nobody_looks_is_accepted() {
     let cases = [
+        // Named in the notes.
+        "settings.aws.clusterName=other,settings.aws.isolatedVPC=true",
+        "controller.logLevel=debug,controller.outputPaths[0]=stderr",
         // The value stands in its new place, too, or is what holds anyway.
         "settings.aws.clusterName=demo",
         "settings.aws.isolatedVPC=false",
@@ -130,6 +136,30 @@ fn what_nobody_loses_is_accepted() {
     }
 }
 
+/// §4.1: what upstream's chart renders, and clusters run, is no mistake here.
+#[test]
+fn the_schema_accepts_what_upstreams_chart_applies() {
+    let cases = [
+        "tolerations=,affinity=,nodeSelector=,topologySpreadConstraints=,podSecurityContext=,strategy=,dnsConfig=",
+        "additionalLabels=,podAnnotations=,imagePullSecrets=,extraVolumes=,controller.env=,controller.resources=",
+        "logOutputPaths=stdout,logErrorOutputPaths=stderr",
+        "imagePullPolicy=,dnsPolicy=,logLevel=,revisionHistoryLimit=null",
+        "controller.image.digest=sha512:0123",
+        // The program passes over variables that it cannot read.
+        "settings.batchMaxDuration=10,settings.amiRefreshInterval=soon,settings.isolatedVPC=yes,settings.reservedENIs=some",
+        "settings.interruptionQueue=7,settings.featureGates.nodeRepair=True,settings.featureGates.nodeOverlay=1",
+    ];
+    for set in cases {
+        template(&["--set", "settings.clusterName=c", "--set", set]);
+    }
+    let numbers = "replicas=3,revisionHistoryLimit=2,controller.metrics.port=8000,podDisruptionBudget.maxUnavailable=50%,\
+                   terminationGracePeriodSeconds=30,serviceAccount.create=true,hostNetwork=true";
+    let rendered = template(&["--set", "settings.clusterName=c", "--set-string", numbers]);
+    let deployment = object(&rendered, "Deployment");
+    assert_eq!(deployment["spec"]["replicas"], 3);
+    assert_eq!(deployment["spec"]["template"]["spec"]["hostNetwork"], true);
+}
+
 #[test]
 fn the_schema_refuses_what_the_program_would() {
     let cases = [
@@ -140,18 +170,14 @@ fn the_schema_refuses_what_the_program_would() {
         ("tolerations=all", "/tolerations"),
         ("serviceAccount.create=maybe", "/serviceAccount/create"),
         ("controller.metrics.port=70000", "/controller/metrics/port"),
-        ("controller.image.digest=sha256:short", "/controller/image/digest"),
-        ("settings.batchMaxDuration=10", "/settings/batchMaxDuration"),
-        ("settings.amiRefreshInterval=soon", "/settings/amiRefreshInterval"),
         ("settings.preferencePolicy=Perhaps", "/settings/preferencePolicy"),
         ("settings.minValuesPolicy=Loose", "/settings/minValuesPolicy"),
         ("settings.clusterEndpoint=api.example.com", "/settings/clusterEndpoint"),
-        ("settings.isolatedVPC=yes", "/settings/isolatedVPC"),
         (
             "settings.vmMemoryOverheadPercent=-0.1",
             "/settings/vmMemoryOverheadPercent",
         ),
-        ("settings.reservedENIs=some", "/settings/reservedENIs"),
+        ("settings.reservedENIs=-1", "/settings/reservedENIs"),
         (
             "settings.featureGates.nodeRepair=on",
             "/settings/featureGates/nodeRepair",
@@ -180,6 +206,7 @@ fn values_reach_the_program_as_they_were_meant() {
         ("settings.reservedENIs=2", "RESERVED_ENIS", Some("2")),
         ("settings.isolatedVPC=true", "ISOLATED_VPC", Some("true")),
         ("settings.isolatedVPC=null", "ISOLATED_VPC", None),
+        ("settings.isolatedVPC=false", "ISOLATED_VPC", None),
         ("settings.batchMaxDuration=1m30s", "BATCH_MAX_DURATION", Some("1m30s")),
         (
             "settings.clusterName=c-{{ .Release.Name }}",
@@ -216,4 +243,37 @@ fn values_reach_the_program_as_they_were_meant() {
         assert_eq!(found.and_then(|(_, value)| value.as_deref()), expected, "{set}");
         assert_eq!(found.is_some(), expected.is_some(), "{set}");
     }
+}
+
+/// §4.4: what the chart leaves to `controller.env` and `controller.envFrom` is decided there.
+#[test]
+fn variables_of_the_user_stand_alone() {
+    let own =
+        "controller.env[0].name=ISOLATED_VPC,controller.env[1].name=LOG_LEVEL,controller.env[2].name=FEATURE_GATES";
+    let rendered = template(&[
+        "--set",
+        "settings.clusterName=demo,settings.isolatedVPC=true",
+        "--set",
+        own,
+    ]);
+    let variables = environment(&rendered);
+    let names: BTreeSet<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names.len(), variables.len(), "a name stands there twice: {variables:?}");
+    for name in ["ISOLATED_VPC", "LOG_LEVEL", "FEATURE_GATES"] {
+        assert!(variables.contains(&(name.to_owned(), None)), "{name}: {variables:?}");
+    }
+
+    // A variable that the chart writes would hide that of a ConfigMap.
+    let from = "controller.envFrom[0].configMapRef.name=settings";
+    let rendered = template(&["--set", "settings.clusterName=demo", "--set", from]);
+    let switches = [
+        "DISABLE_CLUSTER_STATE_OBSERVABILITY",
+        "DISABLE_DRY_RUN",
+        "EKS_CONTROL_PLANE",
+        "ENABLE_ZONAL_SHIFT",
+        "ISOLATED_VPC",
+    ];
+    let variables = environment(&rendered);
+    let written = variables.iter().filter(|(name, _)| switches.contains(&name.as_str()));
+    assert_eq!(written.count(), 0, "{variables:?}");
 }

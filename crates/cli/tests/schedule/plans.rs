@@ -38,11 +38,11 @@ fn people_get_a_table() {
 
         No place
         2 pods: default/arm-1 default/arm-2
-            pool general: no instance type fits (2 with other labels)
+            pool general: no instance type met the scheduling requirements or had a required offering (2 with other labels)
         1 pod: default/here
             label "kubernetes.io/hostname" is restricted: pods cannot choose nodes by it
         1 pod: default/huge
-            pool general: no instance type fits (2 too small), cpu 100 is asked for and the largest has 7900m left
+            pool general: no instance type met the scheduling requirements or had a required offering (2 too small), cpu 100 is asked for and the largest has 7900m left
 
         3 of 7 pods have a place: 2 on 1 new node for $0.4000 per hour, 1 on nodes that are there.
     "#]]
@@ -62,11 +62,11 @@ fn people_who_want_more_get_a_wide_table() {
 
         No place
         2 pods: default/arm-1 default/arm-2
-            pool general: no instance type fits (2 with other labels)
+            pool general: no instance type met the scheduling requirements or had a required offering (2 with other labels)
         1 pod: default/here
             label "kubernetes.io/hostname" is restricted: pods cannot choose nodes by it
         1 pod: default/huge
-            pool general: no instance type fits (2 too small), cpu 100 is asked for and the largest has 7900m left
+            pool general: no instance type met the scheduling requirements or had a required offering (2 too small), cpu 100 is asked for and the largest has 7900m left
 
         3 of 7 pods have a place: 2 on 1 new node for $0.4000 per hour, 1 on nodes that are there.
     "#]].assert_eq(&Input::new(&situation()).with(&["-o", "wide", "--explain"]).printed());
@@ -150,21 +150,21 @@ fn programs_get_json() {
           "unschedulable": [
             {
               "pod": "default/arm-1",
-              "reason": "pool general: no instance type fits (2 with other labels)",
+              "reason": "pool general: no instance type met the scheduling requirements or had a required offering (2 with other labels)",
               "refusals": [
                 {
                   "nodePool": "general",
-                  "reason": "no instance type fits (2 with other labels)"
+                  "reason": "no instance type met the scheduling requirements or had a required offering (2 with other labels)"
                 }
               ]
             },
             {
               "pod": "default/arm-2",
-              "reason": "pool general: no instance type fits (2 with other labels)",
+              "reason": "pool general: no instance type met the scheduling requirements or had a required offering (2 with other labels)",
               "refusals": [
                 {
                   "nodePool": "general",
-                  "reason": "no instance type fits (2 with other labels)"
+                  "reason": "no instance type met the scheduling requirements or had a required offering (2 with other labels)"
                 }
               ]
             },
@@ -175,11 +175,11 @@ fn programs_get_json() {
             },
             {
               "pod": "default/huge",
-              "reason": "pool general: no instance type fits (2 too small), cpu 100 is asked for and the largest has 7900m left",
+              "reason": "pool general: no instance type met the scheduling requirements or had a required offering (2 too small), cpu 100 is asked for and the largest has 7900m left",
               "refusals": [
                 {
                   "nodePool": "general",
-                  "reason": "no instance type fits (2 too small), cpu 100 is asked for and the largest has 7900m left"
+                  "reason": "no instance type met the scheduling requirements or had a required offering (2 too small), cpu 100 is asked for and the largest has 7900m left"
                 }
               ]
             }

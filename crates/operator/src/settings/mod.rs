@@ -154,12 +154,6 @@ impl Settings {
             webhook_port: sources.value(flags.webhook_port.as_ref(), "webhook-port", 8443),
             karpenter_service: sources.text(flags.karpenter_service.as_ref(), "karpenter-service", ""),
         };
-        if settings.batch_idle > settings.batch_max {
-            sources.complaints.push(format!(
-                "batch-idle-duration {:?} is longer than batch-max-duration {:?}",
-                settings.batch_idle, settings.batch_max
-            ));
-        }
         if sources.complaints.is_empty() {
             Ok(settings)
         } else {
@@ -171,8 +165,8 @@ impl Settings {
 }
 
 impl Settings {
-    /// One line for every setting that asks for something this build does not do. Nobody should find out by waiting.
-    pub fn without_effect(&self) -> Vec<String> {
+    /// One line for every setting that asks for something that is not done. Nobody should find out by waiting.
+    pub fn warnings(&self) -> Vec<String> {
         let gates = &self.feature_gates;
         let asked = [
             (
@@ -181,9 +175,9 @@ impl Settings {
                 "a standby lists everything when it takes over",
             ),
             (
-                gates.spot_to_spot_consolidation,
-                "feature gate SpotToSpotConsolidation",
-                "only empty nodes are consolidated",
+                self.batch_idle > self.batch_max,
+                "--batch-idle-duration beyond --batch-max-duration",
+                "a round starts after the latter",
             ),
             (
                 gates.proactive_binding && !gates.node_pre_registration,
@@ -193,7 +187,7 @@ impl Settings {
         ];
         let lines = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
         lines
-            .map(|(_, name, instead)| format!("{name} has no effect in this build: {instead}"))
+            .map(|(_, name, instead)| format!("{name} has no effect: {instead}"))
             .collect()
     }
 }
@@ -329,9 +323,20 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_is_said() {
-        assert!(Settings::default().without_effect().is_empty());
-        let settings = from(&[("DISABLE_CONTROLLER_WARMUP", "false")], &Flags::default()).unwrap();
-        assert_eq!(settings.without_effect().len(), 1);
+        let warned = |name: &str, value: &str| {
+            let settings = from(&[(name, value)], &Flags::default()).expect("nothing of this stops the program");
+            settings.warnings().join("; ")
+        };
+        assert_eq!(warned("METRICS_PORT", "8080"), "");
+        assert!(
+            warned("DISABLE_CONTROLLER_WARMUP", "false").starts_with("--disable-controller-warmup=false has no effect")
+        );
+        assert!(warned("BATCH_IDLE_DURATION", "1m").starts_with("--batch-idle-duration beyond"));
+        assert!(warned("FEATURE_GATES", "ProactiveBinding=true").contains("NodePreRegistration"));
+        // What is there is not said to be missing.
+        let all =
+            "SpotToSpotConsolidation=true,NodeRepair=true,NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true";
+        assert_eq!(warned("FEATURE_GATES", all), "");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use model::{pod::TopologySpread, vocabulary};
 use super::planned;
 use crate::{Options, Plan};
 
-fn spread(topology_key: &str) -> TopologySpread {
+pub(super) fn spread(topology_key: &str) -> TopologySpread {
     TopologySpread {
         topology_key: topology_key.to_owned(),
         max_skew: 1,

@@ -124,10 +124,10 @@ fn a_pod_that_is_too_large_for_everything_is_refused() {
              pod wrong cpu=4 select=type:In:small",
         ),
         expect![[r#"
-            refuse gpu: pool general: no instance type fits (3 too small), nvidia.com/gpu 1 is asked for and the largest has 0 left
-            refuse huge: pool general: no instance type fits (3 too small), cpu 512 is asked for and the largest has 8 left
-            refuse mistyped: pool general: no instance type fits (3 too small), cpu 2M is asked for and the largest has 8 left (was M written for m in the cpu request?)
-            refuse wrong: pool general: no instance type fits (2 with other labels, 1 too small), cpu 4 is asked for and the largest has 2 left
+            refuse gpu: pool general: no instance type met the scheduling requirements or had a required offering (3 too small), nvidia.com/gpu 1 is asked for and the largest has 0 left
+            refuse huge: pool general: no instance type met the scheduling requirements or had a required offering (3 too small), cpu 512 is asked for and the largest has 8 left
+            refuse mistyped: pool general: no instance type met the scheduling requirements or had a required offering (3 too small), cpu 2M is asked for and the largest has 8 left (was M written for m in the cpu request?)
+            refuse wrong: pool general: no instance type met the scheduling requirements or had a required offering (2 with other labels, 1 too small), cpu 4 is asked for and the largest has 2 left
         "#]],
     );
 }
@@ -381,7 +381,7 @@ fn labels_of_instance_types_can_be_asked_for() {
             launch general#1  large/a/spot  <- special
             launch general#2  large/a/spot  <- large
             launch general#3  small/a/spot  <- small
-            refuse contradiction: pool general: no instance type fits (3 with other labels)
+            refuse contradiction: pool general: no instance type met the scheduling requirements or had a required offering (3 with other labels)
         "#]],
     );
 }
@@ -437,7 +437,7 @@ fn a_port_of_the_node_is_taken_once() {
              pod server cpu=100m port=8080",
         ),
         expect![[r#"
-            refuse server: pool general: no instance type fits (3 with a daemon on the pod's port)
+            refuse server: pool general: no instance type met the scheduling requirements or had a required offering (3 with a daemon on the pod's port)
         "#]],
     );
 }

@@ -47,7 +47,7 @@ fn types_beyond_what_the_limits_leave_are_not_listed() {
              pod large cpu=2100m",
         ),
         expect![[r#"
-            refuse large: pool general: no instance type fits (2 beyond the limits, 1 too small), cpu 2100m is asked for and the largest has 2 left
+            refuse large: pool general: no instance type met the scheduling requirements or had a required offering (2 beyond the limits, 1 too small), cpu 2100m is asked for and the largest has 2 left
         "#]],
     );
     check(
@@ -56,7 +56,7 @@ fn types_beyond_what_the_limits_leave_are_not_listed() {
              pod large cpu=3",
         ),
         expect![[r#"
-            refuse large: pool general: no instance type fits (2 beyond the limits, 1 too small), cpu 3 is asked for and the largest has 2 left
+            refuse large: pool general: no instance type met the scheduling requirements or had a required offering (2 beyond the limits, 1 too small), cpu 3 is asked for and the largest has 2 left
         "#]],
     );
 }
@@ -129,7 +129,7 @@ fn unlaunched_claims_count_as_the_largest_they_can_become() {
              pod web cpu=3",
         ),
         expect![[r#"
-            refuse web: pool general: no instance type fits (2 beyond the limits, 1 too small), cpu 3 is asked for and the largest has 2 left
+            refuse web: pool general: no instance type met the scheduling requirements or had a required offering (2 beyond the limits, 1 too small), cpu 3 is asked for and the largest has 2 left
         "#]],
     );
 }

@@ -112,7 +112,7 @@ fn asking_for_existence_does_not_undo_asking_for_a_value() {
              pod web cpu=1 term=zone:In:nowhere&zone:Exists",
         ),
         expect![[r#"
-            refuse web: pool general: no instance type fits (2 with other labels)
+            refuse web: pool general: no instance type met the scheduling requirements or had a required offering (2 with other labels)
         "#]],
     );
 }
@@ -162,7 +162,7 @@ fn well_known_labels_can_be_asked_for_although_the_pool_does_not_mention_them() 
             launch general#1  arm/a/spot  <- arm arm-affinity arm-beta
             launch general#2  small/a/spot  <- spot
             refuse foreign: pool general: karpenter.sh/nodepool In [other] is asked for, karpenter.sh/nodepool In [general] is there
-            refuse windows: pool general: no instance type fits (2 with other labels)
+            refuse windows: pool general: no instance type met the scheduling requirements or had a required offering (2 with other labels)
         "#]],
     );
 }
@@ -178,7 +178,7 @@ fn required_terms_are_alternatives_in_their_order() {
         ),
         expect![[r#"
             launch general#1  small/b/spot  <- last
-            refuse none: pool general: no instance type fits (2 with other labels)
+            refuse none: pool general: no instance type met the scheduling requirements or had a required offering (2 with other labels)
         "#]],
     );
 }

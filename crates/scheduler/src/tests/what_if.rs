@@ -7,9 +7,9 @@ use model::{NodeKey, PodKey, Snapshot};
 use proptest::prelude::*;
 
 use super::{expect_clean, properties};
-use crate::{Answer, Moves, Options, Placement, Search, WhatIf, situation};
+use crate::{Answer, Moves, Options, Placement, Search, Stage, WhatIf, situation};
 
-fn moves(snapshot: &Snapshot, options: Options) -> Moves {
+fn stage(snapshot: &Snapshot, options: Options) -> Stage<'_> {
     let settled: BTreeSet<_> = snapshot
         .pods
         .values()
@@ -22,11 +22,12 @@ fn moves(snapshot: &Snapshot, options: Options) -> Moves {
         .collect();
     let mut round = crate::Round::new(settled.iter().cloned().collect(), situation::now());
     round.options = options;
-    Moves {
+    let moves = Moves {
         round,
         settled,
         order: Vec::new(),
-    }
+    };
+    Stage::new(snapshot, moves)
 }
 
 fn keys(snapshot: &Snapshot, names: &str) -> Vec<NodeKey> {
@@ -46,8 +47,8 @@ fn shown(answer: &Answer) -> String {
 #[track_caller]
 fn check(situation: &str, questions: &[(&str, Search<'_>)], expected: &Expect) {
     let (snapshot, _) = situation::parse(situation);
-    let moves = moves(&snapshot, Options::default());
-    let mut cluster = WhatIf::new(&snapshot, &moves);
+    let stage = stage(&snapshot, Options::default());
+    let mut cluster = WhatIf::new(&stage);
     let mut text = String::new();
     for (names, search) in questions {
         let answer = cluster.ask(&keys(&snapshot, names), *search);
@@ -136,6 +137,30 @@ fn rules_between_pods_count_without_those_that_leave() {
     );
 }
 
+/// What the operator wants spread stays spread when machines go, as in a round of the solver.
+#[test]
+fn default_spreads_count_for_pods_that_move() {
+    let (snapshot, _) = situation::parse(
+        "type large cpu=8 memory=32Gi zones=a,b sell=on-demand price=0.8
+         pool general zones=a,b
+         owner ReplicaSet/web label:app=web
+         node n1 cpu=8 memory=32Gi pool=general type=large zone=a
+         node n2 cpu=8 memory=32Gi pool=general type=large zone=b
+         pod web-1 cpu=1 on=n1 label:app=web owner=ReplicaSet/web
+         pod web-2 cpu=1 on=n2 label:app=web owner=ReplicaSet/web",
+    );
+    let answered = |options| {
+        let stage = stage(&snapshot, options);
+        shown(&WhatIf::new(&stage).ask(&keys(&snapshot, "n1"), Search::Packed))
+    };
+    assert_eq!(answered(Options::default()), "place n2  <- web-1\n");
+    let spread = Options {
+        default_spreads: [super::default_spreads::spread(model::vocabulary::ZONE)].into(),
+        ..Options::default()
+    };
+    assert_eq!(answered(spread), "launch general#1  large/a/on-demand  <- web-1\n");
+}
+
 #[test]
 fn machines_are_filled_evenly_where_first_fit_would_run_out_of_one_resource() {
     let cluster = "
@@ -162,8 +187,8 @@ fn machines_are_filled_evenly_where_first_fit_would_run_out_of_one_resource() {
 #[test]
 fn an_earlier_answer_is_repeated_as_far_as_it_holds() {
     let (snapshot, _) = situation::parse(CLUSTER);
-    let moves = moves(&snapshot, Options::default());
-    let mut cluster = WhatIf::new(&snapshot, &moves);
+    let stage = stage(&snapshot, Options::default());
+    let mut cluster = WhatIf::new(&stage);
     let at = |node: &str, pod: &str| Placement {
         node: keys(&snapshot, node).remove(0),
         pods: vec![PodKey::new("default", pod)],
@@ -183,8 +208,8 @@ fn an_earlier_answer_is_repeated_as_far_as_it_holds() {
 #[test]
 fn closed_machines_take_nothing_until_they_are_opened_again() {
     let (snapshot, _) = situation::parse(CLUSTER);
-    let moves = moves(&snapshot, Options::default());
-    let mut cluster = WhatIf::new(&snapshot, &moves);
+    let stage = stage(&snapshot, Options::default());
+    let mut cluster = WhatIf::new(&stage);
     cluster.close(&keys(&snapshot, "n2"));
     let without = keys(&snapshot, "n1");
     assert_eq!(shown(&cluster.ask(&without, Search::Packed)), "place n3  <- one\n");
@@ -195,8 +220,8 @@ fn closed_machines_take_nothing_until_they_are_opened_again() {
 #[test]
 fn what_is_kept_is_where_later_questions_start() {
     let (snapshot, _) = situation::parse(CLUSTER);
-    let moves = moves(&snapshot, Options::default());
-    let mut cluster = WhatIf::new(&snapshot, &moves);
+    let stage = stage(&snapshot, Options::default());
+    let mut cluster = WhatIf::new(&stage);
     let (answer, filled) = cluster.keep(&keys(&snapshot, "n1"), Search::Packed);
     assert_eq!(
         (shown(&answer).as_str(), filled),
@@ -214,8 +239,8 @@ proptest! {
     #[test]
     fn answers_hold_on_a_fork_and_asking_changes_nothing(text in properties::situations()) {
         let (snapshot, _) = situation::parse(&text);
-        let moves = moves(&snapshot, Options { reserved_fallback: true, ..Options::default() });
-        let mut cluster = WhatIf::new(&snapshot, &moves);
+        let stage = stage(&snapshot, Options { reserved_fallback: true, ..Options::default() });
+        let mut cluster = WhatIf::new(&stage);
         let live: Vec<NodeKey> = snapshot
             .nodes
             .values()
