@@ -273,10 +273,10 @@ impl SimCloud {
         }
     }
 
-    /// The market and its period now.
-    pub fn market(&self) -> Option<(Market, i64)> {
+    /// The market and its period at a moment.
+    pub fn market(&self, moment: Timestamp) -> Option<(Market, i64)> {
         let market = self.0.region.lock().faults.market?;
-        Some((market, market.period_at(self.now())))
+        Some((market, market.period_at(moment)))
     }
 
     /// Whether a call gets an answer now.

@@ -104,10 +104,17 @@ impl SimProvider {
         let shapes: Vec<Arc<InstanceType>> = match &request.pool {
             Some(pool) => self.shapes(pool).to_vec(),
             // A claim that a user made belongs to no pool and may be anything.
-            None => match self.cloud.market() {
-                Some(_) => self.catalog.all_shapes().map(|shape| self.repriced(shape)).collect(),
-                None => self.catalog.all_shapes().cloned().collect(),
-            },
+            None => {
+                let now = self.cloud.now();
+                match self.cloud.market(now) {
+                    Some(_) => self
+                        .catalog
+                        .all_shapes()
+                        .map(|shape| self.repriced(shape, now))
+                        .collect(),
+                    None => self.catalog.all_shapes().cloned().collect(),
+                }
+            }
         };
         let mut bids = Vec::new();
         for shape in shapes
@@ -139,7 +146,8 @@ impl SimProvider {
 
     /// What a pool may launch, at the prices of the moment.
     fn shapes(&self, pool: &PoolName) -> Shapes {
-        let Some(market) = self.cloud.market() else {
+        let now = self.cloud.now();
+        let Some(market) = self.cloud.market(now) else {
             return self.catalog.shapes(pool);
         };
         let mut priced = self.priced.lock();
@@ -150,13 +158,13 @@ impl SimProvider {
         }));
         let shelf = current.shelves.entry(pool.clone()).or_insert_with(|| {
             let listed = self.catalog.shapes(pool);
-            listed.iter().map(|shape| self.repriced(shape)).collect()
+            listed.iter().map(|shape| self.repriced(shape, now)).collect()
         });
         shelf.clone()
     }
 
-    fn repriced(&self, shape: &InstanceType) -> Arc<InstanceType> {
-        let (now, mut shape) = (self.cloud.now(), shape.clone());
+    fn repriced(&self, shape: &InstanceType, now: Timestamp) -> Arc<InstanceType> {
+        let mut shape = shape.clone();
         for offering in &mut shape.offerings {
             let key = OfferingKey {
                 instance_type: shape.name.clone(),

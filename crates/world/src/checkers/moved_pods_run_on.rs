@@ -156,6 +156,9 @@ impl MovedPodsRunOn {
     }
 
     fn overdue(&mut self, moment: &Moment<'_>) -> Verdict {
+        if self.owed.is_empty() {
+            return Ok(());
+        }
         let patience = patience(moment);
         let start = |debt: &Debt| self.trouble.map_or(debt.since, |trouble| debt.since.max(trouble));
         let late = |debt: &&Debt| moment.now.duration_since(start(debt)) > patience;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::{conditions, conditions::node_claim as condition, v1::NodeClaim};
+use api::{conditions, conditions::node_claim as condition, labels::annotations::DO_NOT_DISRUPT, v1::NodeClaim};
 use jiff::SignedDuration;
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
@@ -16,7 +16,6 @@ use crate::{
 
 /// A pod that has come so lately may not have been heard of when the decision was made.
 const LATENCY: SignedDuration = SignedDuration::from_mins(1);
-const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 
 pub struct ProtectedNodesStay;
 

@@ -34,7 +34,8 @@ impl Checker for RestLasts {
     }
 
     fn saw(&mut self, seen: &Seen, moment: &Moment<'_>) -> Verdict {
-        let (now, market) = (moment.now, moment.cloud.market());
+        let now = moment.now;
+        let market = moment.cloud.market(now);
         if self.changed.is_none()
             || comes_from_outside(seen)
             || market.map(|(_, period)| period) != self.market.map(|(_, period)| period)

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How often the workloads change, and how long each of these acts lasts.
-const ACTS: u64 = 4;
+const ACTS: u32 = 4;
 const ACT: Duration = minutes(4);
 const ZONES: [&str; 2] = ["test-zone-a", "test-zone-b"];
 /// Rest is an hour in which no node comes or goes; it is looked for in steps, and for so many of them.
@@ -80,7 +80,7 @@ impl Restless {
         }
         for act in 0..ACTS {
             world.try_run_for(ACT)?;
-            let dice = self.dice.of("acts").nth(act);
+            let dice = self.dice.of("acts").nth(act.into());
             // Bursts: as often as not a workload is at one of its ends.
             let size = one_of(dice, [0, 1, 9, 12, dice.below(8, &["between"])], "size");
             resize(world, one_of(dice, &workloads, "which"), size);
@@ -190,14 +190,14 @@ impl Restless {
             mean_lifetime: SignedDuration::from_mins(30),
             notice: SignedDuration::from_mins(2),
         };
-        let shortage = |nth: u64| {
-            let dice = dice.of("shortage").nth(nth);
-            let from = VirtualClock::EPOCH + SignedDuration::from_mins(3 + i64::try_from(8 * nth).unwrap_or(0));
+        let shortage = |act: u32| {
+            let dice = dice.of("shortage").nth(act.into());
+            let from = VirtualClock::EPOCH + act * ACT + ACT / 4;
             Shortage {
                 capacity_type: Some(one_of(dice, [CapacityType::Spot, CapacityType::OnDemand], "kind")),
                 zone: Some(one_of(dice, ZONES, "zone").into()),
                 from: Some(from),
-                until: Some(from + SignedDuration::from_mins(5)),
+                until: Some(from + ACT / 2),
                 ..Shortage::default()
             }
         };
@@ -213,7 +213,7 @@ impl Restless {
             }),
             interruption: dice.percent(25, &["interruption"]).then_some(interruption),
             shortages: if dice.percent(40, &["shortages"]) {
-                (0..4).map(shortage).collect()
+                (0..ACTS).map(shortage).collect()
             } else {
                 Vec::new()
             },
