@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use model::{NodeKey, Snapshot};
+use model::{InstanceType, NodeKey, Snapshot};
 use scheduler::{Answer, Launch, Plan, Search, WhatIf};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     candidate::{candidates, likely_to_stay},
     consolidation::{self, search::lands_on_starting},
     emptiness, pass,
-    prices::worst,
+    prices::{cheapest, worst},
     settings::Scene,
     stay::{Stay, Why},
 };
@@ -173,7 +173,7 @@ impl<'c> Review<'_, 'c> {
             return Err(Obstacle::Scheduling);
         };
         let price: f64 = candidates.iter().map(|candidate| candidate.price).sum();
-        let cost: f64 = command.replacements.iter().map(|launch| launch.choice.price).sum();
+        let cost: f64 = command.replacements.iter().map(|launch| self.cheapest(launch)).sum();
         let dearest: f64 = command.replacements.iter().map(|launch| self.dearest(launch)).sum();
         let cheaper = command.replacements.is_empty() || dearest < price;
         if !cheaper || lands_on_starting(self.scene, &plan).is_some() || !covers(&plan, &command.replacements) {
@@ -190,10 +190,22 @@ impl<'c> Review<'_, 'c> {
 
     /// What a launch may cost at the prices of now, whatever the cloud chooses.
     fn dearest(&self, launch: &Launch) -> f64 {
-        let kinds = launch.instance_types.iter();
-        let kinds = kinds.filter_map(|name| self.scene.prices.kind(&launch.pool, name));
-        let worsts = kinds.filter_map(|kind| worst(kind, &launch.requirements));
+        let worsts = self.kinds(launch).filter_map(|kind| worst(kind, &launch.requirements));
         worsts.map(|worst| worst.price).fold(0.0, f64::max)
+    }
+
+    /// What it costs at the prices of now if the cloud has the best of what is asked for.
+    fn cheapest(&self, launch: &Launch) -> f64 {
+        let offers = self
+            .kinds(launch)
+            .filter_map(|kind| cheapest(kind, &launch.requirements));
+        let least = offers.map(|offering| offering.price).min_by(f64::total_cmp);
+        least.unwrap_or(launch.choice.price)
+    }
+
+    fn kinds(&self, launch: &Launch) -> impl Iterator<Item = &InstanceType> {
+        let names = launch.instance_types.iter();
+        names.filter_map(|name| self.scene.prices.kind(&launch.pool, name))
     }
 
     /// A node that is not free any more: pods that are on their way count as a budget that is used up.
