@@ -1,13 +1,15 @@
-//! `karpenter instance-types`: what the simulated provider sells, as a table or as the file that it reads.
+//! `karpenter instance-types`: what the simulated provider or a region of EC2 sells, as a table or as the file that
+//! `schedule`, `plan` and the simulated provider read.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{path::PathBuf, str::FromStr, sync::Arc};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use model::{CapacityType, InstanceType, vocabulary};
+use operator::settings::FeatureGates;
 use provider_sim::Catalog;
 
-use crate::{exit::Failure, output};
+use crate::{exit::Failure, input, market::Market, output};
 
 /// Which catalog the simulated provider sells from.
 #[derive(Clone, Debug)]
@@ -43,9 +45,12 @@ impl Source {
 
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// ec2 (real shapes of us-west-2), generic (upstream's KWOK shapes), or a file in the KWOK format.
+    /// ec2 (a list of real shapes of us-west-2), generic (upstream's KWOK shapes), a file in the KWOK format, or aws (what
+    /// the region sells to the node pools of the cluster or of the files, asked with the credentials of the environment).
     #[arg(long, value_name = "CATALOG", default_value = "ec2")]
-    instance_types: Source,
+    instance_types: Market,
+    #[command(flatten)]
+    source: input::Source,
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
@@ -58,17 +63,38 @@ enum Output {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let catalog = arguments.instance_types.load()?;
+    let catalog = match &arguments.instance_types {
+        Market::Listed(list) => list.load()?,
+        Market::Region => {
+            let gates = FeatureGates::default();
+            let (cluster, catalog) = arguments.instance_types.visit(&arguments.source, false, &gates)?;
+            for note in &cluster.notes {
+                eprintln!("note: {note}");
+            }
+            catalog
+        }
+    };
     if arguments.output == Output::Json {
         return output::print(&format!("{}\n", catalog.to_json()));
     }
-    let header = ["NAME", "ARCH", "CPU", "MEMORY", "PODS", "ON-DEMAND", "SPOT"].map(str::to_owned);
-    let rows = std::iter::once(header).chain(catalog.all_shapes().map(|shape| row(shape)));
-    output::print(&rows.map(|row| line(&row)).collect::<String>())?;
+    let mut text = String::new();
+    for pool in catalog.pools() {
+        text += &format!("node pool {pool}:\n{}\n", table(catalog.shapes(pool).iter()));
+    }
+    if text.is_empty() {
+        text = table(catalog.all_shapes());
+    }
+    output::print(&text)?;
     if let Some(note) = catalog.spot_prices.note() {
         eprintln!("hint: {note}");
     }
     Ok(())
+}
+
+fn table<'a>(shapes: impl Iterator<Item = &'a Arc<InstanceType>>) -> String {
+    let header = ["NAME", "ARCH", "CPU", "MEMORY", "PODS", "ON-DEMAND", "SPOT"].map(str::to_owned);
+    let rows = std::iter::once(header).chain(shapes.map(|shape| row(shape)));
+    rows.map(|row| line(&row)).collect()
 }
 
 fn line([name, arch, cpu, memory, pods, on_demand, spot]: &[String; 7]) -> String {

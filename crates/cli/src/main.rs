@@ -12,11 +12,14 @@ mod doctor;
 mod exit;
 mod input;
 mod instance_types;
+mod market;
 mod output;
 mod plan;
 mod playground;
 mod question;
 mod reader;
+#[cfg(feature = "aws")]
+mod region;
 mod schedule;
 mod signals;
 mod snapshot;
@@ -65,8 +68,8 @@ enum Command {
     Snapshot(snapshot::Arguments),
     /// Rewrite manifests, Helm values and settings of older releases for v1.
     Convert(Box<convert::Arguments>),
-    /// List or export the instance types of the simulated provider.
-    InstanceTypes(instance_types::Arguments),
+    /// List or export instance types: those of the simulated provider, or those that a region sells to a cluster's pools.
+    InstanceTypes(Box<instance_types::Arguments>),
     /// Print the custom resource definitions that this build was made with.
     Crds(crds::Arguments),
     /// Print a completion script for a shell.

@@ -10,18 +10,19 @@ use scheduler::{MinValuesPolicy, Options, PreferencePolicy, Surcharge};
 
 use crate::{
     exit::Failure,
-    input::{self, Cluster, Wanted},
-    instance_types,
+    input::{self, Cluster},
+    market::Market,
 };
 
 #[derive(Debug, Args)]
 pub struct Question {
     #[command(flatten)]
     pub source: input::Source,
-    /// What can be launched: ec2 (real shapes of us-west-2), generic (upstream's KWOK shapes), or a file in the KWOK
+    /// What can be launched: aws (what the region sells to the pools' node classes, asked with the credentials of the
+    /// environment), ec2 (a list of real shapes of us-west-2), generic (upstream's KWOK shapes), or a file in the KWOK
     /// format.
     #[arg(long, value_name = "CATALOG", default_value = "ec2")]
-    instance_types: instance_types::Source,
+    instance_types: Market,
     #[command(flatten)]
     settings: Settings,
     /// The present moment. [default: now]
@@ -68,22 +69,15 @@ enum MinValues {
 }
 
 impl Question {
-    pub fn catalog(&self) -> Result<Catalog, Failure> {
-        self.instance_types.load()
-    }
-
-    /// The cluster, with the overlays in force.
-    pub fn cluster(&self, catalog: &Catalog) -> Result<Cluster, Failure> {
-        let wanted = if self.settings.scheduler_config.default_spreads.is_empty() {
-            Wanted::Usual
-        } else {
-            Wanted::WithSelectors
-        };
-        let mut cluster = self.source.read(catalog, wanted)?;
+    /// The cluster with what its pools can launch, overlays in force, and the catalog that this is from.
+    pub fn cluster(&self) -> Result<(Cluster, Catalog), Failure> {
+        let selectors = !self.settings.scheduler_config.default_spreads.is_empty();
+        let (mut cluster, catalog) = self.instance_types.visit(&self.source, selectors, self.gates())?;
+        input::offer(&mut cluster, &catalog);
         if self.gates().node_overlay {
             apply_overlays(&mut cluster);
         }
-        Ok(cluster)
+        Ok((cluster, catalog))
     }
 
     pub fn now(&self) -> Timestamp {

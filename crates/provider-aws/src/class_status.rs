@@ -213,12 +213,7 @@ impl Resolver {
                 );
             }
             Ok(found) => {
-                let subnet = |info: crate::ports::SubnetInfo| Subnet {
-                    id: info.id,
-                    zone: info.zone,
-                    zone_id: Some(info.zone_id),
-                };
-                draft.status.subnets = Some(found.into_iter().map(subnet).collect());
+                draft.status.subnets = Some(found.into_iter().map(Subnet::from).collect());
                 draft.ready(condition::SUBNETS_READY, SOON);
             }
             Err(cause) => draft.failed("subnets", cause),

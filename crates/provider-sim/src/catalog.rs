@@ -99,6 +99,15 @@ struct Shelf {
     devices: BTreeMap<InstanceTypeName, Value>,
 }
 
+impl Shelf {
+    fn of(shapes: Shapes) -> Self {
+        Self {
+            shapes,
+            devices: BTreeMap::new(),
+        }
+    }
+}
+
 impl Catalog {
     /// 853 real EC2 shapes of us-west-2 with their on-demand prices; spot prices are synthetic.
     pub fn ec2() -> Self {
@@ -119,11 +128,18 @@ impl Catalog {
 
     /// These shapes for every pool.
     pub fn of(shapes: Vec<Arc<InstanceType>>) -> Self {
+        Self::stocked(Shelves::Common(Shelf::of(shapes.into())))
+    }
+
+    /// Other shapes for each pool. A pool that is not among them has none.
+    pub fn by_pool(shapes: impl IntoIterator<Item = (PoolName, Shapes)>) -> Self {
+        let shelves = shapes.into_iter().map(|(pool, shapes)| (pool, Shelf::of(shapes)));
+        Self::stocked(Shelves::ByPool(shelves.collect()))
+    }
+
+    fn stocked(shelves: Shelves) -> Self {
         Self {
-            shelves: Shelves::Common(Shelf {
-                shapes: shapes.into(),
-                devices: BTreeMap::new(),
-            }),
+            shelves,
             reservation_id: None,
             unsupported_provisioners: Vec::new(),
             unsupported_topology_keys: Vec::new(),
@@ -148,6 +164,15 @@ impl Catalog {
     /// The shapes that a pool may launch, in the order of the file.
     pub fn shapes(&self, pool: &PoolName) -> Shapes {
         self.shelf(pool).map(|shelf| shelf.shapes.clone()).unwrap_or_default()
+    }
+
+    /// The pools that have shapes of their own; none where all pools see the same.
+    pub fn pools(&self) -> impl Iterator<Item = &PoolName> {
+        let by_pool = match &self.shelves {
+            Shelves::Common(_) => None,
+            Shelves::ByPool(shelves) => Some(shelves.keys()),
+        };
+        by_pool.into_iter().flatten()
     }
 
     /// Every shape, whichever pool may launch it.

@@ -84,11 +84,14 @@ async fn list_all(client: Client, wanted: Wanted, vocabulary: Arc<Vocabulary>) -
         device_classes: list(&client).await?,
         ..Objects::default()
     };
-    if wanted == Wanted::WithSelectors {
+    if wanted.selectors {
         objects.services = list(&client).await?;
         objects.replica_sets = list(&client).await?;
         objects.stateful_sets = list(&client).await?;
         objects.replication_controllers = list(&client).await?;
+    }
+    if wanted.ec2_classes {
+        objects.ec2_classes = list(&client).await?.into_iter().map(Ok).collect();
     }
     let mut loading = Loading::new(objects, "default", vocabulary);
     pages::<Pod>(&client, |pod| loading.pod(pod)).await?;

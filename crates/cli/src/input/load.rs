@@ -7,9 +7,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use api::{
     FieldError,
+    aws::EC2NodeClass,
     conditions::{self, HasConditions},
     convert,
     v1::{NodePool, NodePoolStatus},
+    v1alpha1::NodeOverlay,
 };
 use jiff::Timestamp;
 use k8s_openapi::{
@@ -30,6 +32,10 @@ pub struct Cluster {
     pub overlays: Vec<Overlay>,
     /// Overlays that would not be in force, and why.
     pub invalid_overlays: BTreeMap<String, String>,
+    /// All overlays as they are written.
+    pub written_overlays: Vec<Arc<NodeOverlay>>,
+    /// The node classes of EC2 that are among the objects.
+    pub ec2_classes: Vec<Result<EC2NodeClass, BadInput>>,
     /// Pods that ask for something that cannot be planned for, and what it is.
     pub unplannable: BTreeMap<PodKey, String>,
     /// The objects are files: no scheduler has judged the pods.
@@ -169,6 +175,8 @@ pub struct Loading {
     default_priority: Option<i32>,
     overlays: Vec<Overlay>,
     invalid_overlays: BTreeMap<String, String>,
+    written_overlays: Vec<Arc<NodeOverlay>>,
+    ec2_classes: Vec<Result<EC2NodeClass, BadInput>>,
 }
 
 impl Loading {
@@ -186,8 +194,10 @@ impl Loading {
                 .collect(),
             overlays: Vec::new(),
             invalid_overlays: BTreeMap::new(),
+            written_overlays: objects.overlays.into_iter().map(Arc::new).collect(),
+            ec2_classes: objects.ec2_classes,
         };
-        for overlay in &objects.overlays {
+        for overlay in &loading.written_overlays {
             let mut parsed = convert::overlay(overlay);
             parsed.errors.extend(api::validate::node_overlay(overlay, &vocabulary));
             match parsed.strict() {
@@ -282,6 +292,8 @@ impl Loading {
             snapshot: view.snapshot.clone(),
             overlays: self.overlays,
             invalid_overlays: self.invalid_overlays,
+            written_overlays: self.written_overlays,
+            ec2_classes: self.ec2_classes,
             unplannable,
             from_files: false,
             notes: Vec::new(),

@@ -50,25 +50,23 @@ pub struct Connection {
     context: Option<String>,
 }
 
-/// How much of a live cluster is read. Files are read as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    Usual,
-    /// Services and controllers as well, which are many and matter to default spreads alone.
-    WithSelectors,
+/// What is read of a live cluster beyond the usual. Files are read as a whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Services and controllers, which are many and matter to default spreads alone.
+    pub selectors: bool,
+    /// The node classes of EC2, which say what a region sells to a pool.
+    pub ec2_classes: bool,
 }
 
 impl Source {
     /// Reads everything that decisions depend on.
-    pub fn read(&self, catalog: &Catalog, wanted: Wanted) -> Result<Cluster, Failure> {
-        let vocabulary = Arc::new(catalog.vocabulary());
-        let mut cluster = if self.filename.is_empty() {
-            live::read(&self.connection, wanted, vocabulary)?
+    pub fn read(&self, vocabulary: Arc<Vocabulary>, wanted: Wanted) -> Result<Cluster, Failure> {
+        if self.filename.is_empty() {
+            live::read(&self.connection, wanted, vocabulary)
         } else {
-            self.read_files(vocabulary)?
-        };
-        offer(&mut cluster, catalog);
-        Ok(cluster)
+            self.read_files(vocabulary)
+        }
     }
 
     /// The objects of the files as they are written.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
+    aws::EC2NodeClass,
+    labels::AWS_DOMAIN,
     v1::{NodeClaim, NodeClassReference, NodePool},
     v1alpha1::NodeOverlay,
 };
@@ -44,6 +46,8 @@ pub struct Objects {
     pub replica_sets: Vec<ReplicaSet>,
     pub stateful_sets: Vec<StatefulSet>,
     pub replication_controllers: Vec<ReplicationController>,
+    /// Only some commands look into them, and only those complain.
+    pub ec2_classes: Vec<Result<EC2NodeClass, BadInput>>,
     /// Objects of kinds that are not known here; node classes are among them.
     pub others: Vec<Other>,
 }
@@ -84,12 +88,17 @@ impl Objects {
             ("apps", "Deployment") | ("batch", "Job") | ("resource.k8s.io", "ResourceClaimTemplate") => {}
             // What a snapshot holds beside them, for people.
             ("cli.karpenter.sh" | "apiextensions.k8s.io" | "coordination.k8s.io", _) | ("", "Event") => {}
-            (group, kind) => self.others.push(Other {
-                group: group.to_owned(),
-                kind: kind.to_owned(),
-                name: document.name.to_string(),
-                ready: ready(document),
-            }),
+            (group, kind) => {
+                if (group, kind) == (AWS_DOMAIN, "EC2NodeClass") {
+                    self.ec2_classes.push(of_version("karpenter.k8s.aws/v1", document));
+                }
+                self.others.push(Other {
+                    group: group.to_owned(),
+                    kind: kind.to_owned(),
+                    name: document.name.to_string(),
+                    ready: ready(document),
+                });
+            }
         }
         Ok(())
     }

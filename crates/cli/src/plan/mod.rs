@@ -52,7 +52,7 @@ const MOST_PASSES: usize = 1_000;
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let question = &arguments.question;
-    let mut cluster = question.cluster(&question.catalog()?)?;
+    let (mut cluster, _) = question.cluster()?;
     for note in &cluster.notes {
         eprintln!("note: {note}");
     }

@@ -50,8 +50,7 @@ enum Output {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let question = &arguments.question;
-    let catalog = question.catalog()?;
-    let cluster = question.cluster(&catalog)?;
+    let (cluster, catalog) = question.cluster()?;
     let gone = round::machines_named(&cluster.snapshot, arguments.without.as_deref().unwrap_or_default())
         .map_err(|name| Failure::Input(anyhow!("--without: there is no node or node claim {name}")))?;
     let mut round = round::round(&cluster, &gone, arguments.pods.as_ref(), question.now());

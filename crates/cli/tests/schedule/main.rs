@@ -4,11 +4,13 @@ mod bad_input;
 mod cluster;
 mod live;
 mod plans;
+#[cfg(feature = "aws")]
+mod region;
 mod rounds;
 #[path = "../live/mod.rs"]
 mod server;
 
-use std::{fs, process::Output};
+use std::{fs, path::Path, process::Output};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -28,6 +30,10 @@ impl Input {
         input.write("objects.yaml", objects);
         input.write("types.json", &catalog().to_string());
         input
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     pub fn write(&self, name: &str, text: &str) {

@@ -1,5 +1,6 @@
 //! EC2: what instances are made of, and the instances themselves.
 
+use api::aws::Subnet;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
@@ -15,6 +16,17 @@ pub struct SubnetInfo {
     pub zone: String,
     pub zone_id: String,
     pub available_addresses: i64,
+}
+
+impl From<SubnetInfo> for Subnet {
+    /// As the status of a class shows it.
+    fn from(info: SubnetInfo) -> Self {
+        Self {
+            id: info.id,
+            zone: info.zone,
+            zone_id: Some(info.zone_id),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
