@@ -95,7 +95,9 @@ audit: ## Licences, bans and sources of all dependencies, and advisories where t
 
 tools:
 	@cargo nextest --version >/dev/null 2>&1 || { \
-		echo "installing cargo-nextest, once" >&2; cargo install --locked --quiet --root $(TOOLS) cargo-nextest; }
+		echo "installing cargo-nextest, once" >&2; \
+		cargo install --locked --quiet --debug --no-default-features --features default-no-update --root $(TOOLS) \
+			--version 0.9.151 cargo-nextest; }
 
 mdbook:
 	@mdbook --version >/dev/null 2>&1 || { echo "installing mdbook, once" >&2; \
