@@ -33,8 +33,10 @@ pub struct Cluster {
     /// Overlays that would not be in force, and why.
     pub invalid_overlays: BTreeMap<String, String>,
     /// All overlays as they are written.
+    #[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only a region is asked with them"))]
     pub written_overlays: Vec<Arc<NodeOverlay>>,
     /// The node classes of EC2 that are among the objects.
+    #[cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only a region is asked with them"))]
     pub ec2_classes: Vec<Result<EC2NodeClass, BadInput>>,
     /// Pods that ask for something that cannot be planned for, and what it is.
     pub unplannable: BTreeMap<PodKey, String>,
