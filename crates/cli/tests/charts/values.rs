@@ -141,7 +141,7 @@ fn what_stands_where_nobody_looks_is_accepted() {
 fn the_schema_accepts_what_upstreams_chart_applies() {
     let cases = [
         "tolerations=,affinity=,nodeSelector=,topologySpreadConstraints=,podSecurityContext=,strategy=,dnsConfig=",
-        "additionalLabels=,podAnnotations=,imagePullSecrets=,extraVolumes=,controller.env=,controller.resources=",
+        "additionalLabels=,podAnnotations=,imagePullSecrets=,extraVolumes=,controller.env=,controller.resources=,controller.sidecarContainer=",
         "logOutputPaths=stdout,logErrorOutputPaths=stderr",
         "imagePullPolicy=,dnsPolicy=,logLevel=,revisionHistoryLimit=null",
         "controller.image.digest=sha512:0123",
