@@ -40,5 +40,5 @@ pub use faults::{Faults, Interruption, Latency, Shortage};
 pub use machine::{Machine, MachineState, OfferingKey};
 pub use market::Market;
 pub use node_class::NodeClasses;
-pub use provider::SimProvider;
+pub use provider::{SHORT_FOR, SimProvider};
 pub use recover::Recovered;

@@ -36,7 +36,7 @@ use crate::{
 
 /// How long an offering that was short is reported as unavailable. Long enough that the next rounds plan around it,
 /// short enough that it is tried again while it is still wanted; the AWS provider uses the same figure.
-const SHORT_FOR: SignedDuration = SignedDuration::from_mins(3);
+pub const SHORT_FOR: SignedDuration = SignedDuration::from_mins(3);
 
 /// How long a node may be unready before it is given up, as with upstream's KWOK provider.
 const UNREADY_FOR: SignedDuration = SignedDuration::from_mins(10);

@@ -2,7 +2,8 @@
 //! node for it needs.
 //!
 //! What other trouble takes is not held against the disruption: the clock starts again when a machine fails, is taken back
-//! or cannot be had, when the controller dies, and when somebody changes the size of the workload.
+//! or cannot be had, when the controller dies, and when somebody changes the size of the workload. What could not be had is
+//! not on offer for a while, so that the clock starts at the end of it.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -13,6 +14,7 @@ use k8s_openapi::api::{
     apps::v1::{ReplicaSet, StatefulSet},
     core::v1::Pod,
 };
+use provider_sim::SHORT_FOR;
 
 use super::{
     Checker, Moment, Verdict,
@@ -35,7 +37,7 @@ pub struct MovedPodsRunOn {
     owed: Vec<Debt>,
     /// The UIDs of pods that have been asked to go.
     moved: BTreeSet<String>,
-    /// When something else went wrong.
+    /// Until when something else went wrong.
     trouble: Option<Timestamp>,
 }
 
@@ -69,10 +71,17 @@ impl Checker for MovedPodsRunOn {
                     .as_ref()
                     .is_none_or(|node| node.metadata.deletion_timestamp.is_some());
                 if ready(&change.old) && !ready(&change.new) && !going {
-                    self.trouble = Some(moment.now);
+                    self.trouble = self.trouble.max(Some(moment.now));
                 }
             }
-            Seen::NodeClaim(change) if fails(change) => self.trouble = Some(moment.now),
+            Seen::NodeClaim(change) if fails(change) => {
+                let short = if is_short(change, moment) {
+                    SHORT_FOR
+                } else {
+                    SignedDuration::ZERO
+                };
+                self.trouble = self.trouble.max(Some(moment.now + short));
+            }
             _ => {}
         }
         self.overdue(moment)
@@ -93,7 +102,7 @@ impl Checker for MovedPodsRunOn {
 
     fn noted(&mut self, subject: &str, moment: &Moment<'_>) {
         if subject == "controller" {
-            self.trouble = Some(moment.now);
+            self.trouble = self.trouble.max(Some(moment.now));
         }
     }
 }
@@ -216,6 +225,14 @@ fn fails(change: &Change<NodeClaim>) -> bool {
     let Some(old) = &change.old else { return false };
     let useful = conditions::is_true(listed(old), condition::INITIALIZED) && is_marked(old);
     leaves(&change.new) && !leaves(&change.old) && !useful
+}
+
+/// A claim that goes got no machine, in a cloud that is not able to sell everything at any time.
+fn is_short(change: &Change<NodeClaim>, moment: &Moment<'_>) -> bool {
+    let faults = moment.cloud.faults();
+    let sells_out = faults.market.is_some_and(|market| market.sold_out > 0.0);
+    let launched = |claim: &Arc<NodeClaim>| conditions::is_true(listed(claim), condition::LAUNCHED);
+    (sells_out || !faults.shortages.is_empty()) && !change.old.as_ref().is_some_and(launched)
 }
 
 /// Something stands in the way of new nodes that is nobody's mistake: limits, or a machine that never joins.
