@@ -17,7 +17,7 @@
 {{- end -}}
 
 {{- define "karpenter.serviceAccountName" -}}
-{{- default (ternary (include "karpenter.fullname" .) "default" (default false (.Values.serviceAccount).create)) (.Values.serviceAccount).name -}}
+{{- default (ternary (include "karpenter.fullname" .) "default" (eq (toString (.Values.serviceAccount).create) "true")) (.Values.serviceAccount).name -}}
 {{- end -}}
 
 {{/* What selects the pods. Never change these: the selector of a Deployment cannot be updated. */}}
@@ -77,7 +77,7 @@ subjects:
 {{/* The port of webhooks, where they are on. */}}
 {{- define "karpenter.webhookPort" -}}
 {{- with (default (dict) .Values.legacy).webhooks -}}
-{{- if .enabled }}{{ default 8443 .port }}{{ end -}}
+{{- if eq (toString .enabled) "true" }}{{ default 8443 .port }}{{ end -}}
 {{- end -}}
 {{- end -}}
 

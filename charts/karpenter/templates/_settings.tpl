@@ -33,7 +33,7 @@ gates that are on besides.
 {{- define "karpenter.legacyGates" -}}
 {{- $on := list -}}
 {{- range list "NodePreRegistration" "ProactiveBinding" -}}
-{{- if get (default (dict) $.Values.legacy) (untitle .) -}}
+{{- if eq (toString (get (default (dict) $.Values.legacy) (untitle .))) "true" -}}
 {{- $on = append $on . -}}
 {{- end -}}
 {{- end -}}
@@ -106,7 +106,7 @@ All variables. What controller.env says itself is left to it: a list with one na
   value: {{ include "karpenter.gates" (dict "values" (.Values.settings).featureGates "names" (list
     "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer")
     "on" (include "karpenter.legacyGates" . | fromJsonArray)) | quote }}
-{{- if (default (dict) .Values.legacy).enabled }}
+{{- if eq (toString (.Values.legacy).enabled) "true" }}
 - name: LEGACY_APIS
   value: "true"
 {{- end }}

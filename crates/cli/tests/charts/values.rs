@@ -158,6 +158,17 @@ fn the_schema_accepts_what_upstreams_chart_applies() {
     let deployment = object(&rendered, "Deployment");
     assert_eq!(deployment["spec"]["replicas"], 3);
     assert_eq!(deployment["spec"]["template"]["spec"]["hostNetwork"], true);
+    assert_eq!(
+        deployment["spec"]["template"]["spec"]["serviceAccountName"],
+        "karpenter"
+    );
+
+    // Tools that pass values on as text mean what they say.
+    let off = "hostNetwork=false,serviceAccount.create=false,flowSchemas.enabled=false,legacy.enabled=false,\
+               legacy.webhooks.enabled=false,legacy.proactiveBinding=false";
+    let rendered = template(&["--set", "settings.clusterName=c", "--set-string", off]);
+    let plain = template(&["--set", "settings.clusterName=c,serviceAccount.create=false"]);
+    assert_eq!(rendered, plain);
 }
 
 #[test]
