@@ -123,3 +123,15 @@ Gives a selector of our own pods to every term that has none: takes a dict of ro
 {{- include "karpenter.selectOwnPods" (dict "root" $ "terms" $constraints) -}}
 {{ toYaml $constraints }}
 {{- end -}}
+
+{{/* What controller.env says of a variable, where it says it in so many words: takes a dict of root and name. */}}
+{{- define "karpenter.variable" -}}
+{{- range (.root.Values.controller).env | default list -}}
+{{- if eq .name $.name }}{{ .value }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where the lease is, and with it the rights to it. */}}
+{{- define "karpenter.leaseNamespace" -}}
+{{- default .Release.Namespace (include "karpenter.variable" (dict "root" $ "name" "LEADER_ELECTION_NAMESPACE")) -}}
+{{- end -}}

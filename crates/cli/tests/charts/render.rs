@@ -261,6 +261,34 @@ fn rights_follow_what_is_switched_on() {
 }
 
 #[test]
+fn the_role_is_that_of_the_lease_that_is_asked_for() {
+    let role = |set: &str| {
+        let rendered = template(&["--set", "settings.clusterName=c", "--set", set]);
+        let roles = objects(&rendered);
+        let named = |kind: &str| {
+            let found = roles
+                .iter()
+                .find(|object| object["kind"] == kind && object["metadata"]["name"] == "karpenter");
+            found.unwrap_or_else(|| panic!("no {kind}")).clone()
+        };
+        let (role, binding) = (named("Role"), named("RoleBinding"));
+        assert_eq!(role["metadata"]["namespace"], binding["metadata"]["namespace"], "{set}");
+        let place = |object: &Value, at: &str| object.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        format!(
+            "{}/{}",
+            place(&role, "/metadata/namespace").unwrap_or_default(),
+            place(&role, "/rules/1/resourceNames/0").unwrap_or_default()
+        )
+    };
+    let usual = role("replicas=1");
+    assert!(usual.ends_with("/karpenter-leader-election"), "{usual}");
+    let named = role("controller.env[0].name=LEADER_ELECTION_NAME,controller.env[0].value=ours");
+    assert_eq!(named, usual.replace("karpenter-leader-election", "ours"));
+    let elsewhere = role("controller.env[0].name=LEADER_ELECTION_NAMESPACE,controller.env[0].value=leases");
+    assert_eq!(elsewhere, "leases/karpenter-leader-election");
+}
+
+#[test]
 fn values_of_the_blueprint_suit_its_node_group() {
     let values = [
         "--values",
