@@ -66,7 +66,7 @@ the new place is lost by nobody and not named, so that files may serve two relea
 {{- define "karpenter.ignoredValues" -}}
 {{- range $gone := list
   (list "webhook" "webhooks are off unless legacy.webhooks.enabled")
-  (list "defaultProvisioner" "create a NodePool")
+  (list "defaultProvisioner" "create a NodePool, or set legacy.defaultProvisioner")
   (list "logConfig" "use logLevel, logOutputPaths and logErrorOutputPaths")
   (list "controller.logEncoding" "log lines are always JSON")
   (list "aws.defaultInstanceProfile" "use spec.instanceProfile or spec.role of the EC2NodeClass")
