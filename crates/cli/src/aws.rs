@@ -6,19 +6,43 @@ use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clock::{Clock, SystemClock};
 use controllers_aws::{
-    assembly::{Ec2, Setup},
+    assembly::{AssemblyError, Ec2, Setup},
     refresh::ApiServer as _,
 };
 use k8s_openapi::api::core::v1::Service;
 use kube::{Api, Client, config::Kubeconfig};
 use operator::{Duties, Fleet, NotProvided, Provide, Provided, settings::Settings};
-use provider_aws::{options::Options, startup::FromKubernetes};
+use provider_aws::{
+    options::Options,
+    startup::{FromKubernetes, StartupError},
+};
 use provider_aws_sdk::{Calls, ConnectError, Connected, Connection};
 use scheduler::MinValuesPolicy;
 use tracing::debug;
 
 /// Where a pod finds the certificate of its API server.
 const POD_CERTIFICATE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+
+/// What upstream's log says of a start that AWS holds up, for whoever searches for it; what is wrong and what helps follow.
+#[derive(Debug, thiserror::Error)]
+enum Held {
+    #[error("ec2 api connectivity check failed")]
+    ByEc2(#[source] AssemblyError),
+    #[error("failed detecting cluster endpoint")]
+    ByEks(#[source] AssemblyError),
+    #[error(transparent)]
+    Otherwise(AssemblyError),
+}
+
+impl From<AssemblyError> for Held {
+    fn from(error: AssemblyError) -> Self {
+        match &error {
+            AssemblyError::Startup(StartupError::NoAccess(_) | StartupError::NoAnswer(_)) => Held::ByEc2(error),
+            AssemblyError::Startup(StartupError::NoCluster { .. } | StartupError::Unsaid { .. }) => Held::ByEks(error),
+            _ => Held::Otherwise(error),
+        }
+    }
+}
 
 /// The account and region that the environment names.
 pub struct Account {
@@ -59,13 +83,16 @@ pub async fn assemble(
     surroundings: Surroundings,
 ) -> Result<Provided, NotProvided> {
     let client = surroundings.client;
+    debug!(region = connected.region, "discovered region");
     let version = client.version().await;
+    let version = version.map_err(|error| NotProvided::Yet(error.into()))?;
+    debug!(version, "discovered kubernetes version");
     let setup = Setup {
         aws: connected.aws,
         region: connected.region,
         options,
         kubernetes: FromKubernetes {
-            version: version.map_err(|error| NotProvided::Yet(error.into()))?,
+            version,
             dns: dns(&client).await,
             ca_certificate: surroundings.ca_certificate,
         },
@@ -75,8 +102,8 @@ pub async fn assemble(
         node_overlay: settings.feature_gates.node_overlay,
     };
     let ec2 = Ec2::assemble(setup).await.map_err(|error| match error.is_final() {
-        true => NotProvided::Ever(error.into()),
-        false => NotProvided::Yet(error.into()),
+        true => NotProvided::Ever(Held::from(error).into()),
+        false => NotProvided::Yet(Held::from(error).into()),
     })?;
     Ok(Provided {
         cloud: Arc::new(ec2.provider()),
@@ -92,7 +119,11 @@ pub async fn assemble(
 async fn dns(client: &Client) -> Option<IpAddr> {
     let services: Api<Service> = Api::namespaced(client.clone(), "kube-system");
     match services.get_opt("kube-dns").await {
-        Ok(found) => found?.spec?.cluster_ip?.parse().ok(),
+        Ok(found) => {
+            let address = found?.spec?.cluster_ip?.parse().ok()?;
+            debug!(%address, "discovered kube dns");
+            Some(address)
+        }
         Err(error) => {
             debug!(%error, "the cluster's DNS service cannot be looked up");
             None

@@ -14,7 +14,7 @@ use operator::{
     settings::{Flags, Settings, retired_variables},
 };
 use provider_sim::{SimCloud, SimProvider, catalog::Catalog};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::{COMMIT, exit::Failure, instance_types::Source, signals};
 
@@ -73,6 +73,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         .context("logging")
         .map_err(Failure::Input)?;
     let usual = settings.log_level;
+    debug!(version = env!("CARGO_PKG_VERSION"), "discovered karpenter version");
     for warning in retired_variables(variable).into_iter().chain(settings.warnings()) {
         warn!("{warning}");
     }

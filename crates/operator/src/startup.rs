@@ -16,7 +16,7 @@ use kube::Client;
 use parking_lot::RwLock;
 use provider::CloudProvider;
 use tokio::time::{sleep, timeout};
-use tracing::{info, warn};
+use tracing::{error, info};
 
 const API_SERVER: &str = "api-server";
 const CLOUD: &str = "cloud";
@@ -128,7 +128,8 @@ impl Waits {
                 }
                 Attempt::Missing(missing) => missing,
             };
-            warn!(step, missing, again_in = ?pause, "start-up waits");
+            // An error, so that it is found by whoever looks for errors only: nothing works until it is there.
+            error!(step, error = missing, again_in = ?pause, "start-up waits");
             self.0.write().insert(step, missing);
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);

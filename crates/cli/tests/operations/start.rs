@@ -19,6 +19,8 @@ async fn a_controller_waits_for_its_cluster_and_ends_when_told_to() {
         "sim",
         "--bind-address",
         "127.0.0.1",
+        "--log-level",
+        "error",
     ]);
     process.start();
     until_told(
@@ -26,11 +28,17 @@ async fn a_controller_waits_for_its_cluster_and_ends_when_told_to() {
         &["503 ", "[-]api-server failed: the API server does not answer: "],
     )
     .await;
+    // As people look for it: kubectl logs ... | grep -i error, and with the log turned down to errors.
     let log = process.log();
-    assert!(
-        log.contains("start-up waits") && log.contains("\"step\":\"api-server\""),
-        "{log}"
-    );
+    let waits = log.lines().find(|line| line.contains("\"step\":\"api-server\""));
+    let waits = waits.unwrap_or_else(|| panic!("nothing is said of the step: {log}"));
+    for part in [
+        "\"level\":\"ERROR\"",
+        "start-up waits",
+        "\"error\":\"the API server does not answer",
+    ] {
+        assert!(waits.contains(part), "{part} is not in {waits}");
+    }
     let alive = Process::ask(process.health_port(), "GET", "/healthz").expect("an answer");
     assert!(alive.starts_with("HTTP/1.1 200"), "nobody is to restart it: {alive}");
     assert_eq!(process.stop(), Some(0));

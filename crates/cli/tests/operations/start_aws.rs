@@ -61,7 +61,7 @@ async fn it_can_be_installed_first_and_tells_no_secret() {
     let missing = [
         "[+]api-server ok",
         "[-]crd failed: nodepools.karpenter.sh is not installed; hint: ",
-        "[-]cloud failed: EC2 does not answer; hint: ",
+        "[-]cloud failed: ec2 api connectivity check failed: EC2 does not answer; hint: ",
     ];
     until_told(&process, &missing).await;
 

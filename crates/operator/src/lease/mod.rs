@@ -31,7 +31,7 @@ use kube::{
 };
 use parking_lot::RwLock;
 use tokio::time::Instant;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use decide::{Move, Sighting, decide};
 
@@ -77,8 +77,8 @@ impl Standing {
         if *told != trouble
             && let Some(trouble) = &trouble
         {
-            warn!(
-                trouble,
+            error!(
+                error = trouble,
                 "cannot lead; hint: the role of the controller's account has to allow leases in this namespace"
             );
         }
