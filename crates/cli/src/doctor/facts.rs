@@ -8,6 +8,9 @@ use serde_json::Value;
 use super::rights;
 use crate::reader::{Kind, Reader, Right, Unread};
 
+/// The name of the lease unless a setting says another.
+pub const LEASE: &str = "karpenter-leader-election";
+
 pub const DEFINITIONS: Kind = Kind::new(
     "apiextensions.k8s.io",
     "v1",
@@ -67,6 +70,9 @@ const ALL: [Kind; 19] = [
     NODES,
 ];
 
+/// A lease is renewed every two seconds and lapses after fifteen; a minute allows for clocks that differ.
+const LAPSED: SignedDuration = SignedDuration::from_mins(1);
+
 /// The kinds that the charts define.
 pub const OUR_KINDS: [Kind; 5] = [POOLS, CLAIMS, OVERLAYS, BUFFERS, EC2_CLASSES];
 
@@ -93,7 +99,7 @@ pub async fn observe(reader: &dyn Reader, now: Timestamp) -> Result<Facts, Unrea
         rights: Vec::new(),
     };
     if let Some(account) = facts.account() {
-        for right in rights::needed(&account.namespace) {
+        for right in rights::needed(&account) {
             let answer = reader.may(&account.user(), &right).await;
             // Whoever may not ask once may not ask seventy times.
             let refused = matches!(answer, Err(Unread::Forbidden(_)));
@@ -115,10 +121,12 @@ pub async fn lists(reader: &dyn Reader, kinds: &[Kind]) -> Objects {
     objects
 }
 
-/// Whom the controller acts as.
+/// Whom the controller acts as, and by which lease.
 pub struct Account {
     pub namespace: String,
     pub name: String,
+    pub lease: String,
+    pub lease_namespace: String,
 }
 
 impl Account {
@@ -141,27 +149,54 @@ impl Facts {
         answer.as_ref().err().filter(|why| **why != Unread::Absent)
     }
 
-    /// Deployments that run Karpenter: by the chart's label, or by upstream's image.
+    /// Deployments that run Karpenter: by the chart's label, by upstream's image, or by a variable that every chart writes and
+    /// nobody else needs.
     pub fn controllers(&self) -> impl Iterator<Item = &Value> {
-        self.of(DEPLOYMENTS).iter().filter(|deployment| {
+        let is_karpenter = |container: &Value| {
+            text(container, "/image").contains("karpenter/controller")
+                || variable(container, "KARPENTER_SERVICE").is_some()
+        };
+        self.of(DEPLOYMENTS).iter().filter(move |deployment| {
             text(deployment, "/metadata/labels/app.kubernetes.io~1name") == "karpenter"
-                || containers(deployment).any(|container| text(container, "/image").contains("karpenter/controller"))
+                || containers(deployment).any(is_karpenter)
         })
     }
 
-    /// Whether somebody is there to act on objects.
+    /// Whether somebody is there to act on objects: in this cluster, or from outside, as a lease that is renewed tells.
     pub fn is_controlled(&self) -> bool {
         let ready = |deployment: &Value| deployment.pointer("/status/readyReplicas").and_then(Value::as_i64);
         self.controllers()
             .any(|deployment| ready(deployment).unwrap_or_default() > 0)
+            || self.of(LEASES).iter().any(|lease| self.is_held(lease))
+    }
+
+    /// Whether somebody has this lease and renews it.
+    pub fn is_held(&self, lease: &Value) -> bool {
+        !text(lease, "/spec/holderIdentity").is_empty() && self.since(text(lease, "/spec/renewTime")) <= LAPSED
+    }
+
+    /// The variable of a controller that the chart, or somebody like it, has deployed; the first of them counts.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.controllers()
+            .flat_map(containers)
+            .find_map(|container| variable(container, name))
+    }
+
+    /// Whether objects of the time of Provisioners are acted upon.
+    pub fn follows_older_kinds(&self) -> bool {
+        self.setting("LEGACY_APIS") == Some("true")
     }
 
     fn account(&self) -> Option<Account> {
         let controller = self.controllers().next()?;
         let name = text(controller, "/spec/template/spec/serviceAccountName");
+        let namespace = text(controller, "/metadata/namespace");
+        let set = |name| self.setting(name).filter(|value| !value.is_empty());
         Some(Account {
-            namespace: text(controller, "/metadata/namespace").to_owned(),
+            namespace: namespace.to_owned(),
             name: if name.is_empty() { "default" } else { name }.to_owned(),
+            lease: set("LEADER_ELECTION_NAME").unwrap_or(LEASE).to_owned(),
+            lease_namespace: set("LEADER_ELECTION_NAMESPACE").unwrap_or(namespace).to_owned(),
         })
     }
 
@@ -201,6 +236,13 @@ pub fn called(object: &Value) -> String {
 
 pub fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
     list(deployment, "/spec/template/spec/containers").iter()
+}
+
+/// What a container is told by a variable; empty where it is to be found elsewhere.
+pub fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a str> {
+    let variables = list(container, "/env").iter();
+    let set = variables.into_iter().find(|variable| variable["name"] == name)?;
+    Some(text(set, "/value"))
 }
 
 /// A condition's status, reason and message.

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::facts::{Account, LEASE};
 use crate::reader::Right;
 
 /// The chart as plain manifests, rendered for `kube-system`.
@@ -35,23 +36,26 @@ struct Rule {
     verbs: Vec<String>,
 }
 
-/// Every single right that the roles of the chart give to a controller in this namespace.
-pub fn needed(namespace: &str) -> Vec<Right> {
+/// Every single right that the roles of the chart give to a controller with this account.
+pub fn needed(account: &Account) -> Vec<Right> {
     let mut rights = Vec::new();
     for role in roles() {
-        let within = match role.kind.as_str() {
-            "ClusterRole" => None,
-            _ if role.metadata.name == DNS_ROLE => Some(RENDERED_FOR.to_owned()),
-            _ => Some(namespace.to_owned()),
-        };
         for rule in &role.rules {
+            let name = rule.resource_names.first().map(String::as_str);
+            let is_lease = rule.resources.iter().any(|resource| resource == "leases");
+            let within = match role.kind.as_str() {
+                "ClusterRole" => None,
+                _ if role.metadata.name == DNS_ROLE => Some(RENDERED_FOR),
+                _ if is_lease => Some(&*account.lease_namespace),
+                _ => Some(&*account.namespace),
+            };
             for (group, resource, verb) in each(rule) {
                 rights.push(Right {
                     group: group.clone(),
                     resource: resource.clone(),
                     verb: verb.clone(),
-                    namespace: within.clone(),
-                    name: rule.resource_names.first().cloned(),
+                    namespace: within.map(str::to_owned),
+                    name: name.map(|name| if name == LEASE { &*account.lease } else { name }.to_owned()),
                 });
             }
         }
@@ -82,7 +86,13 @@ mod tests {
 
     #[test]
     fn rights_are_those_of_the_charts_roles() {
-        let rights: Vec<String> = needed("elsewhere")
+        let account = Account {
+            namespace: "elsewhere".to_owned(),
+            name: "karpenter".to_owned(),
+            lease: "ours".to_owned(),
+            lease_namespace: "leases".to_owned(),
+        };
+        let rights: Vec<String> = needed(&account)
             .iter()
             .map(|right| {
                 let namespace = right.namespace.as_deref().unwrap_or("*");
@@ -94,7 +104,7 @@ mod tests {
             "create nodeclaims.karpenter.sh */*",
             "create pods/eviction. */*",
             "patch ec2nodeclasses/status.karpenter.k8s.aws */*",
-            "update leases.coordination.k8s.io elsewhere/karpenter-leader-election",
+            "update leases.coordination.k8s.io leases/ours",
             "get services. kube-system/kube-dns",
         ] {
             assert!(

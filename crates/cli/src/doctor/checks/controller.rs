@@ -7,7 +7,7 @@ use super::or_ok;
 use crate::doctor::{
     facts::{
         CONTROLLER_PODS, DEPLOYMENTS, DNS_PODS, Facts, GLOBAL_SETTINGS, NODES, called, condition, containers, list,
-        text,
+        text, variable,
     },
     finding::Finding,
 };
@@ -86,12 +86,18 @@ fn complaint(pod: &Value) -> Option<Finding> {
         (!reason.is_empty() && reason != "ContainerCreating").then(|| (reason.to_owned(), last))
     });
     if let Some((reason, last)) = waiting {
+        let fix = match reason.contains("Image") {
+            true => {
+                "set controller.image.repository to where your image is, and imagePullSecrets where it wants them: unless set, the chart names upstream's image"
+            }
+            false => {
+                "kubectl logs --previous tells what it said last; a lookup of sts that times out wants dnsPolicy: Default"
+            }
+        };
         let what = match last {
             Some(code) => format!("{reason}, last exit code {code}"),
             None => reason,
         };
-        let fix =
-            "kubectl logs --previous tells what it said last; a lookup of sts that times out wants dnsPolicy: Default";
         return Some(Finding::problem(check, what).about(called(pod)).fix(fix));
     }
     let scheduled = condition(pod, "PodScheduled").filter(|condition| condition.status == "False")?;
@@ -133,19 +139,17 @@ pub fn settings(facts: &Facts) -> Vec<Finding> {
             findings.push(Finding::warning(check, what).about(&about).fix(fix));
         }
     }
-    for map in facts.of(GLOBAL_SETTINGS) {
+    let maps: &[Value] = match facts.follows_older_kinds() {
+        // It says what node templates leave out.
+        true => &[],
+        false => facts.of(GLOBAL_SETTINGS),
+    };
+    for map in maps {
         let what = "has had no effect since 0.33";
         let fix = "karpenter convert -f reads it and prints the values of today; then delete it";
         findings.push(Finding::warning(check, what).about(called(map)).fix(fix));
     }
     or_ok(findings, check, "none that has no effect")
-}
-
-fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a str> {
-    let set = list(container, "/env")
-        .iter()
-        .find(|variable| variable["name"] == name)?;
-    Some(text(set, "/value"))
 }
 
 /// A controller that has to make the nodes for the cluster's DNS must not need that DNS.
@@ -240,6 +244,13 @@ mod tests {
             deployment,
             with(vec![deployed("karpenter", 2, 2, &[])]),
             "ok: deployment/kube-system/karpenter runs with 2 of 2 replicas",
+        );
+        let mut renamed = deployed("keeper", 2, 2, &[("KARPENTER_SERVICE", "keeper")]);
+        renamed["metadata"]["labels"] = json!({"app.kubernetes.io/name": "keeper"});
+        check(
+            deployment,
+            with(vec![renamed]),
+            "ok: deployment/kube-system/keeper runs with 2 of 2 replicas",
         );
         check(
             deployment,

@@ -166,13 +166,18 @@ fn some(fields: &[&String]) -> String {
     }
 }
 
-/// Kinds before 0.33 that nobody looks at any more.
+/// Kinds before 0.33, which nobody looks at unless asked to.
 pub fn older_generation(facts: &Facts) -> Vec<Finding> {
     let check = "older-generation";
     let found = facts.of(DEFINITIONS).iter().map(|found| text(found, "/metadata/name"));
-    let findings = found.filter(|name| OLDER.contains(name)).map(|name| {
-        Finding::warning(check, "belongs to releases before 0.33; its objects have no effect")
-            .about(name)
+    let found: Vec<&str> = found.filter(|name| OLDER.contains(name)).collect();
+    if !found.is_empty() && facts.follows_older_kinds() {
+        let what = format!("{} are followed: legacy.enabled", found.join(", "));
+        return vec![Finding::ok(check, what)];
+    }
+    let findings = found.iter().map(|name| {
+        Finding::warning(check, "belongs to releases before 0.33; its objects have no effect without legacy.enabled")
+            .about(*name)
             .fix(format!("kubectl get {name} -o yaml | karpenter convert -f - shows them as v1; delete the definition when all are replaced"))
     });
     or_ok(findings.collect(), check, "no kinds of releases before 0.33")
@@ -213,6 +218,7 @@ mod tests {
         super::situation::{Situation, check},
         *,
     };
+    use crate::doctor::facts::DEPLOYMENTS;
 
     fn ours() -> Vec<Value> {
         let crds = api::crds::all(Variant::Aws);
@@ -300,7 +306,17 @@ mod tests {
         check(
             older_generation,
             Situation::default().with(DEFINITIONS, vec![crd("provisioners.karpenter.sh")]),
-            "warning provisioners.karpenter.sh: belongs to releases before 0.33; its objects have no effect",
+            "warning provisioners.karpenter.sh: belongs to releases before 0.33; its objects have no effect \
+             without legacy.enabled",
+        );
+        let followed = json!({"kind": "Deployment", "metadata": {"labels": {"app.kubernetes.io/name": "karpenter"}}, "spec":
+            {"template": {"spec": {"containers": [{"env": [{"name": "LEGACY_APIS", "value": "true"}]}]}}}});
+        check(
+            older_generation,
+            Situation::default()
+                .with(DEFINITIONS, vec![crd("provisioners.karpenter.sh")])
+                .with(DEPLOYMENTS, vec![followed]),
+            "ok: provisioners.karpenter.sh are followed: legacy.enabled",
         );
         let webhook =
             json!({"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "validation.webhook.karpenter.sh"}});

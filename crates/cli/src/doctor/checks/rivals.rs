@@ -1,6 +1,5 @@
 //! Whether exactly one autoscaler acts, and nobody does its work a second time.
 
-use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::or_ok;
@@ -9,52 +8,59 @@ use crate::doctor::{
     finding::Finding,
 };
 
-/// A lease is renewed every two seconds and lapses after fifteen; a minute allows for clocks that differ.
-const LAPSED: SignedDuration = SignedDuration::from_mins(1);
-
 pub fn lease(facts: &Facts) -> Vec<Finding> {
     let check = "lease";
     if let Some(why) = facts.unread(LEASES) {
         return vec![Finding::unknown(check, format!("leases cannot be read: {why}"))];
     }
     let leases = facts.of(LEASES);
-    let [lease] = leases else {
-        return match leases.len() {
-            0 if !facts.is_controlled() => vec![Finding::unknown(check, "nobody has ever led")],
-            0 => vec![
-                Finding::warning(check, "no lease karpenter-leader-election, although a controller runs")
-                    .fix("expected with DISABLE_LEADER_ELECTION or another LEADER_ELECTION_NAME; otherwise its log tells why it does not lead"),
-            ],
-            _ => {
-                let names: Vec<String> = leases.iter().map(called).collect();
-                vec![
-                    Finding::problem(check, format!("{} exist: two installations lead at a time", names.join(" and ")))
-                        .fix("uninstall one, or delete the lease of an installation that is gone"),
-                ]
-            }
-        };
-    };
-    let holder = text(lease, "/spec/holderIdentity");
-    let silent = facts.since(text(lease, "/spec/renewTime"));
-    vec![if holder.is_empty() {
-        let what = "nobody holds it";
-        if facts.is_controlled() {
-            Finding::warning(check, what)
-                .about(called(lease))
-                .fix("fine for a moment after a restart")
+    let (held, idle): (Vec<&Value>, Vec<&Value>) = leases.iter().partition(|lease| facts.is_held(lease));
+    if held.len() > 1 {
+        let names: Vec<String> = held.iter().map(|lease| called(lease)).collect();
+        let what = format!("{} are held: two installations lead at a time", names.join(" and "));
+        return vec![Finding::problem(check, what).fix("uninstall one of them")];
+    }
+    let Some(lease) = held.first().or(idle.first()) else {
+        return vec![if facts.is_controlled() {
+            Finding::warning(check, "no lease karpenter-leader-election, although a controller runs")
+                .fix("expected with DISABLE_LEADER_ELECTION or another LEADER_ELECTION_NAME; otherwise its log tells why it does not lead")
         } else {
-            Finding::problem(check, what)
-                .about(called(lease))
-                .fix("start the controller")
-        }
-    } else if silent > LAPSED {
+            Finding::unknown(check, "nobody has ever led")
+        }];
+    };
+    let mut findings = vec![standing(lease, facts)];
+    findings.extend(idle.iter().filter(|other| !std::ptr::eq(**other, *lease)).map(|left| {
+        let (namespace, name) = (text(left, "/metadata/namespace"), text(left, "/metadata/name"));
+        let fix = format!("kubectl delete lease {name} -n {namespace}, if its installation is gone");
+        let what = "nobody renews it: an installation was here, or is and does not lead";
+        Finding::warning(check, what).about(called(left)).fix(fix)
+    }));
+    findings
+}
+
+fn standing(lease: &Value, facts: &Facts) -> Finding {
+    let check = "lease";
+    let holder = text(lease, "/spec/holderIdentity");
+    if facts.is_held(lease) {
+        return Finding::ok(check, format!("held by {holder}"));
+    }
+    if !holder.is_empty() {
+        let silent = facts.since(text(lease, "/spec/renewTime"));
         let what = format!("{holder} has not renewed it for {silent:#}");
+        return Finding::problem(check, what)
+            .about(called(lease))
+            .fix("its holder is gone and nobody took over: start the controller");
+    }
+    let what = "nobody holds it";
+    if facts.is_controlled() {
+        Finding::warning(check, what)
+            .about(called(lease))
+            .fix("fine for a moment after a restart")
+    } else {
         Finding::problem(check, what)
             .about(called(lease))
-            .fix("its holder is gone and nobody took over: start the controller")
-    } else {
-        Finding::ok(check, format!("held by {holder}"))
-    }]
+            .fix("start the controller")
+    }
 }
 
 /// Programs that scale the same nodes or drain them for the same reasons.
@@ -133,8 +139,18 @@ mod tests {
                 held("a", "x", "2026-01-01T11:59:59Z"),
                 held("b", "y", "2026-01-01T11:59:59Z"),
             ]),
-            "problem: lease/a/karpenter-leader-election and lease/b/karpenter-leader-election exist: two installations \
+            "problem: lease/a/karpenter-leader-election and lease/b/karpenter-leader-election are held: two installations \
              lead at a time",
+        );
+        // A namespace that an installation has left.
+        check(
+            lease,
+            with(vec![
+                held("a", "x", "2026-01-01T09:00:00Z"),
+                held("b", "y", "2026-01-01T11:59:59Z"),
+            ]),
+            "ok: held by y\n\
+             warning lease/a/karpenter-leader-election: nobody renews it: an installation was here, or is and does not lead",
         );
     }
 
