@@ -74,7 +74,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Output::Json => output::print(&output::json(&report)?)?,
         Output::Yaml => output::print(&output::yaml(&report)?)?,
     }
+    verdict(&report, target.is_some())
+}
+
+/// Who asks what would be lost goes on when nothing would: what could not be looked at may be lost, too.
+fn verdict(report: &Report, is_about_loss: bool) -> Result<(), Failure> {
     match report.problems {
+        0 if is_about_loss && report.unknown > 0 => Err(Failure::No(anyhow!(
+            "not everything could be looked at, and may be lost"
+        ))),
         0 => Ok(()),
         1 => Err(Failure::No(anyhow!("there is one problem"))),
         count => Err(Failure::No(anyhow!("there are {count} problems"))),
@@ -106,4 +114,21 @@ async fn account_findings(facts: &Facts) -> Vec<Finding> {
 async fn account_findings(_: &Facts) -> Vec<Finding> {
     let what = "the AWS account was not looked at: this build has no AWS provider";
     vec![Finding::unknown("account", what).fix("make build-aws builds a program that can")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_to_be_safe_that_nobody_has_seen() {
+        let of = |findings| Report::new(findings);
+        let unknown = || of(vec![Finding::unknown("downgrade", "nodepools cannot be read")]);
+        let problem = of(vec![Finding::problem("downgrade", "would lose spec.replicas")]);
+        let fine = of(vec![Finding::ok("downgrade", "2 objects would lose nothing")]);
+        verdict(&fine, true).expect("nothing is lost");
+        verdict(&unknown(), false).expect("what cannot be looked at is no problem by itself");
+        verdict(&unknown(), true).expect_err("it may be lost");
+        verdict(&problem, true).expect_err("it is lost");
+    }
 }
