@@ -1,6 +1,7 @@
 //! Variables that older releases read. Whoever still sets one should learn what took its place.
 
-const RETIRED: [(&str, &str); 6] = [
+/// Each variable, and what to do instead.
+pub const RETIRED: [(&str, &str); 12] = [
     ("LEADER_ELECT", "use DISABLE_LEADER_ELECTION, with the opposite value"),
     ("DISABLE_WEBHOOK", "webhooks are off unless LEGACY_WEBHOOKS is true"),
     ("WEBHOOK_METRICS_PORT", "use METRICS_PORT"),
@@ -13,6 +14,18 @@ const RETIRED: [(&str, &str); 6] = [
         "use a profile or role chaining of the AWS configuration",
     ),
     ("LOGGING_CONFIG", "use LOG_LEVEL and LOG_OUTPUT_PATHS"),
+    ("AWS_ISOLATED_VPC", "use ISOLATED_VPC"),
+    (
+        "AWS_DEFAULT_INSTANCE_PROFILE",
+        "use spec.instanceProfile or spec.role of the EC2NodeClass",
+    ),
+    ("AWS_ENABLE_POD_ENI", "pod interfaces are found out from the node"),
+    (
+        "AWS_ENI_LIMITED_POD_DENSITY",
+        "use spec.kubelet.maxPods of the EC2NodeClass",
+    ),
+    ("AWS_NODE_NAME_CONVENTION", "nodes are found by their provider id"),
+    ("VM_MEMORY_OVERHEAD", "use VM_MEMORY_OVERHEAD_PERCENT"),
 ];
 
 /// One line for every retired variable that is set.
