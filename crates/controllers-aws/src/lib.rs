@@ -11,10 +11,12 @@
 //! | [`node_claim`] | does EC2 know whose an instance is, and do we know how it is paid for? |
 //! | [`instance_status`] | which instances does EC2 itself find ill? |
 //! | [`profiles`] | which instance profiles does nobody use? |
+//! | [`events`] | which events are there only on EC2? |
 //! | [`refresh`] | what does the region sell, at which price, in which zones? |
 
 pub mod assembly;
 mod chore;
+pub mod events;
 pub mod instance_status;
 pub mod node_claim;
 pub mod node_class;

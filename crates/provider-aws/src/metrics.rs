@@ -1,5 +1,8 @@
 //! What only this provider counts, under the names that dashboards know.
 
+#[cfg(any(test, feature = "specimen"))]
+pub mod specimen;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, atomic::AtomicU64},

@@ -88,7 +88,7 @@ pub struct Flags {
     /// Port of the webhooks. [default: 8443]
     #[arg(long, value_name = "PORT")]
     pub webhook_port: Option<String>,
-    /// Optional features, as Name=true,Name=false.
+    /// Optional features, as Name=true,Name=false; unknown names are passed over. [default: ReservedCapacity=true, the others false]
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Option<String>,
 }

@@ -19,7 +19,7 @@ use settings::Sources;
 
 pub use flags::Flags;
 pub use gates::FeatureGates;
-pub use retired::warnings as retired_variables;
+pub use retired::{RETIRED as RETIRED_VARIABLES, warnings as retired_variables};
 pub use scheduler_config::{InvalidSchedulerConfig, SchedulerConfig};
 
 /// How much the log says.
