@@ -51,6 +51,7 @@ pub struct Arguments {
     instance_types: Market,
     #[command(flatten)]
     source: input::Source,
+    /// How to print the types.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
