@@ -4,9 +4,10 @@ use std::{env, process::Stdio};
 
 use provider_aws::ports::PriceQuery;
 use provider_aws_sdk::{ConnectError, Connection};
+use serde_json::json;
 use tokio::process::Command;
 
-use crate::script::{Script, Seen};
+use crate::script::{Script, Seen, iam, json};
 
 /// Set in the process that this test starts: what it is to do there.
 const PART: &str = "PROVIDER_AWS_SDK_TEST_PART";
@@ -123,4 +124,73 @@ async fn without_a_region_there_is_no_connection_and_without_credentials_no_call
             assert!(!refusal.is_transient(), "{refusal}");
         }
     }
+}
+
+/// What EKS puts into a pod: for Pod Identity the address of its agent, for IRSA a role, and for both a file with a token.
+#[tokio::test]
+async fn a_pod_calls_with_the_credentials_of_its_role() {
+    const OWN: &str = "environment::a_pod_calls_with_the_credentials_of_its_role";
+    if part().is_some() {
+        let connected = provider_aws_sdk::connect(&Connection::default())
+            .await
+            .expect("a region");
+        let refusal = connected.aws.ec2.check_access().await.expect_err("the script is over");
+        assert_eq!(refusal.status, Some(410), "{refusal}");
+        return;
+    }
+    let home = tempfile::tempdir().expect("a folder");
+    let token = home.path().join("token");
+    std::fs::write(&token, "token-of-the-pod").expect("a file");
+    let called = async |variables: &[(&str, &str)]| {
+        let ec2 = Script::of([]).await;
+        let status = again(OWN, "call")
+            .env("HOME", home.path())
+            .env("AWS_EC2_METADATA_DISABLED", "true")
+            .env("AWS_REGION", "eu-north-1")
+            .env("AWS_ENDPOINT_URL_EC2", &ec2.endpoint)
+            .envs(variables.iter().copied())
+            .status()
+            .await
+            .expect("the test program runs");
+        assert!(status.success(), "{variables:?}");
+        let [seen] = ec2.seen().try_into().expect("one call");
+        seen
+    };
+    let token = token.to_string_lossy();
+
+    let agent = Script::of([json(
+        200,
+        &json!({"AccessKeyId": "POD", "SecretAccessKey": "secret", "Token": "of-pod", "Expiration": "2099-01-01T00:00:00Z"}),
+    )])
+    .await;
+    let uri = format!("{}/v1/credentials", agent.endpoint);
+    let seen = called(&[
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri),
+        ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &token),
+    ])
+    .await;
+    assert!(seen.header("authorization").contains("Credential=POD/"), "{seen:?}");
+    assert_eq!(seen.header("x-amz-security-token"), "of-pod");
+    assert_eq!(agent.seen()[0].header("authorization"), "token-of-the-pod");
+
+    let sts = Script::of([iam(
+        "AssumeRoleWithWebIdentity",
+        "<Credentials><AccessKeyId>IRSA</AccessKeyId><SecretAccessKey>secret</SecretAccessKey>\
+         <SessionToken>of-irsa</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials>",
+    )])
+    .await;
+    let role = "arn:aws:iam::123456789012:role/KarpenterControllerRole-demo";
+    let seen = called(&[
+        ("AWS_ROLE_ARN", role),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", &token),
+        ("AWS_ENDPOINT_URL_STS", &sts.endpoint),
+    ])
+    .await;
+    assert!(seen.header("authorization").contains("Credential=IRSA/"), "{seen:?}");
+    assert_eq!(seen.header("x-amz-security-token"), "of-irsa");
+    let asked = sts.seen()[0].form();
+    assert_eq!(
+        (&*asked["RoleArn"], &*asked["WebIdentityToken"]),
+        (role, "token-of-the-pod")
+    );
 }
