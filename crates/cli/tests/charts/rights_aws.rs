@@ -24,9 +24,10 @@ kubectl create service clusterip kube-dns --tcp=53 --namespace kube-system
 
 const WORKLOAD: &str = r#"
 kubectl apply -f deploy/blueprint/karpenter.yaml
-kubectl create deployment inflate --image pause --replicas 1
+kubectl create deployment inflate --image pause --replicas 0
 kubectl patch deployment inflate --patch '{"spec": {"template": {"spec": {
   "terminationGracePeriodSeconds": 0, "nodeSelector": {"karpenter.sh/nodepool": "default"}}}}}'
+kubectl scale deployment inflate --replicas 1
 "#;
 
 #[tokio::test]
@@ -57,7 +58,8 @@ async fn the_rights_of_the_aws_provider_suffice_and_none_is_spare() {
     until_it_leads(&cluster, &process).await;
 
     cluster.shell(WORKLOAD);
-    let running = "kubectl wait --for=condition=Available deployment/inflate --timeout=1s";
+    let running =
+        "kubectl get pods --selector app=inflate --field-selector status.phase=Running --output name | grep pod";
     until(&cluster, &process, "the pod runs on an instance", running).await;
     cluster
         .shell("kubectl delete deployment inflate && kubectl delete -f deploy/blueprint/karpenter.yaml --wait=false");
