@@ -11,7 +11,8 @@
 //! pod  web      cpu=1 on=n1 count=3 started=60 keep=2m deletion-cost=5 priority=7 label:app=web select=zone:a
 //!               holds=n1/gpu-0 (or holds=fabric/gpu-0/4Gi wants=8Gi)
 //!               (protected, daemon, mirror, stateful, finished, ending, unready, worthless, pending, tolerant, owner=none,
-//!               apart: from its like on a node, spread: with its like over zones, local: with a volume of its node)
+//!               apart: from its like on a node, aloof: where that can be had, likes:type=large: where that can be had,
+//!               spread: with its like over zones, local: with a volume of its node)
 //! fabric f      memory=16Gi: a device gpu-0 that all nodes reach and that claims may share
 //! pdb  budget   covers=web allows=0 (lenient, never, in=other)
 //! ```

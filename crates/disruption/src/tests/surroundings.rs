@@ -3,17 +3,14 @@
 
 use expect_test::expect;
 
-use super::{check, consolidation::with_types, pass_of, shown};
+use super::{check, pass_of, shown, two_large, with_types};
 use crate::Settings;
 
 /// DI-X7: a pod that nobody owns is moved and counted like any other.
 #[test]
 fn pods_without_an_owner_are_moved() {
-    let situation = with_types(
-        "pool general sell=on-demand types=large
-         node a pool=general type=large
-         node b pool=general type=large
-         pod one cpu=1 on=a owner=none
+    let situation = two_large(
+        "pod one cpu=1 on=a owner=none
          pod two cpu=2 on=b count=3",
     );
     let pass = pass_of(&Settings::default(), &situation);
