@@ -4,7 +4,7 @@
 //! type large    cpu=8 memory=32Gi price=0.8 zones=a,b sell=spot,on-demand  offer:spot/a=0.3 soldout=spot label:family=m
 //!               reserve:r1/a=2 gpus=2
 //! pool general  after=30s budgets=10%,Empty:1 policy=Balanced sell=spot,on-demand zones=a replicas=3 limit:nodes=5
-//!               min:family=2 (after=never, broken-budget, deleting, notready, nocatalog)
+//!               min:family=2 require:team=blue (after=never, broken-budget, deleting, notready, nocatalog)
 //! node n1       pool=general type=large zone=a sell=on-demand drifted=7 event=20 gpus=2 held=2
 //!               (settling, nominated, leaving, marked, terminating, down, protected, unprotected, young, unjoined, grace,
 //!               foreign, missing:zone, missing:sell, missing:type)

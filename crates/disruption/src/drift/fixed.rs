@@ -105,7 +105,7 @@ fn from_template(scene: Scene<'_>, pool: &Pool) -> Option<Launch> {
         instance_types: sold.iter().map(|(kind, _)| kind.name.clone()).collect(),
         requests: Resources::default(),
         pods: Vec::new(),
-        labels: Arc::new(pool.template.labels.clone()),
+        labels: Arc::new(pool.claim_labels(requirements, &scene.snapshot.vocabulary)),
         min_values_relaxed: false,
         device_drivers: Default::default(),
     })

@@ -160,3 +160,12 @@ fn fixed_pools_replace_one_for_one_where_there_is_room() {
         assert_eq!(drifts(&fleet(nodes, pool, node)), expected, "{row} {pool}");
     }
 }
+
+/// A claim without the labels that its pool requires would have drifted itself as soon as it was there.
+#[test]
+fn a_replacement_of_a_fixed_pool_carries_what_the_pool_requires() {
+    let situation = "pool fixed replicas=1 require:team=blue\nnode a pool=fixed type=large drifted=9";
+    let pass = pass_of(&Settings::default(), &with_types(situation));
+    let launch = &pass.commands[0].replacements[0];
+    assert_eq!(launch.labels.get("team").map(model::LabelValue::as_str), Some("blue"));
+}
