@@ -69,5 +69,6 @@ pub(crate) fn deletion(going: &[&Candidate]) -> Command {
             .iter()
             .map(|candidate| candidate.price)
             .fold(0.0, |sum, price| sum + price),
+        scores: Vec::new(),
     }
 }

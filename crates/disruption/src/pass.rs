@@ -34,8 +34,8 @@ pub struct Pass {
     pub candidates: usize,
     /// Nodes that each method could take, budgets aside.
     pub eligible: BTreeMap<Method, usize>,
-    /// How savings and disruption compare, for every move that was decided by it.
-    pub scores: Vec<Score>,
+    /// How savings and disruption compare, for every move that was refused because of it. What was taken has its own.
+    pub refused: Vec<Score>,
 }
 
 /// Decides what should go now.
@@ -169,9 +169,9 @@ fn consolidate(
     }
     let mut search = Search::new(scene, &mut cluster, &eligible, ranks, ledger, receiving);
     search.run(looked);
-    let (commands, found, scores) = (search.commands, search.stays, search.scores);
+    let (commands, found, refused) = (search.commands, search.stays, search.refused);
     pass.commands.extend(commands);
-    pass.scores.extend(scores);
+    pass.refused.extend(refused);
     for (node, why) in found {
         stays.entry(node).or_insert(why);
     }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use api::v1::NodeClaim;
+use api::v1::{NodeClaim, NodePool};
 use disruption::{Command, Ledger, Method, Pass, Rejection, Stay, Why, balanced};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use model::{NodeKey, Pod, StateNode, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy};
 use state::View;
+use tracing::debug;
 
 use crate::{
     context::Ctx,
@@ -51,8 +52,10 @@ pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
         if command.method == Method::Consolidation && !command.replacements.is_empty() {
             candidate(ctx, view, command);
         }
+        approved(ctx, view, command);
     }
-    for score in &pass.scores {
+    let taken = pass.commands.iter().flat_map(|command| &command.scores);
+    for score in taken.chain(&pass.refused) {
         let balanced = score.policy == ConsolidationPolicy::Balanced;
         let policy = match score.policy {
             ConsolidationPolicy::WhenEmpty => "WhenEmpty",
@@ -63,9 +66,17 @@ pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
         ctx.metrics
             .disruption
             .weighed(score.pool.as_str(), policy, score.is_approved(), worth);
-        if balanced && score.is_approved() {
-            approved(ctx, view, score);
-        }
+        debug!(
+            NodePool = %score.pool,
+            policy,
+            score = score.score,
+            approved = score.is_approved(),
+            saving = score.saving,
+            disruption = score.disruption,
+            "pool-price" = score.total.price,
+            "pool-disruption" = score.total.disruption,
+            "weighed a move"
+        );
     }
 }
 
@@ -130,21 +141,35 @@ pub fn rejected(ctx: &Ctx, view: &View, rejection: &Rejection) {
     }
 }
 
-fn approved(ctx: &Ctx, view: &View, score: &balanced::Score) {
-    let Some(pool) = view.pools.named(score.pool.as_str()) else {
-        return;
-    };
+/// Pools with policy Balanced are told of the commands that they take, or the node that goes alone is.
+fn approved(ctx: &Ctx, view: &View, command: &Command) {
+    let voted = |score: &&balanced::Score| score.policy == ConsolidationPolicy::Balanced;
+    for score in command.scores.iter().filter(voted) {
+        let message = worth(score);
+        let notice = |about| Notice::normal("ConsolidationApproved", about, message.clone());
+        match &command.nodes[..] {
+            [only] => tell(ctx, view, only, notice),
+            _ => {
+                let about = view.pools.named(score.pool.as_str()).map(|pool| about_pool(pool));
+                about.into_iter().for_each(|about| ctx.outbox.publish(notice(about)));
+            }
+        }
+    }
+}
+
+fn worth(score: &balanced::Score) -> String {
     let share = |part: f64, whole: f64| 100.0 * part / whole;
-    let message = format!(
+    format!(
         "A move scores {:.2}, and {:.2} is enough (k=2): it saves {:.1}% of the cost for {:.1}% of the disruption",
         score.score,
         balanced::THRESHOLD,
         share(score.saving, score.total.price),
         share(score.disruption, score.total.disruption),
-    );
-    let about = About::pool(score.pool.as_str(), &pool.uid().unwrap_or_default());
-    ctx.outbox
-        .publish(Notice::normal("ConsolidationApproved", about, message));
+    )
+}
+
+fn about_pool(pool: &NodePool) -> About {
+    About::pool(&pool.name_any(), &pool.uid().unwrap_or_default())
 }
 
 /// The state of every pool's budget, as metrics; and as an event where it is shut.

@@ -53,6 +53,7 @@ pub(crate) fn decide(scene: Scene<'_>, candidates: &[Candidate], ledger: &mut Le
                 replacements: vec![launch],
                 placements: Vec::new(),
                 pods: candidate.pods.len(),
+                scores: Vec::new(),
             });
         }
     }

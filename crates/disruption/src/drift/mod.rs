@@ -107,6 +107,7 @@ fn replace<'a>(
         replacements: plan.launches,
         placements: plan.placements,
         pods: candidate.pods.len(),
+        scores: Vec::new(),
     };
     Ok((command, filled))
 }

@@ -103,7 +103,7 @@ fn savings_are_measured_by_what_the_pool_may_buy() {
 #[test]
 fn nothing_comes_of_nothing() {
     let pass = pass_of(&Settings::default(), "pool general policy=Balanced");
-    assert!(pass.commands.is_empty() && pass.scores.is_empty());
+    assert!(pass.commands.is_empty() && pass.refused.is_empty());
 }
 
 /// DI-M3, DI-O4: no pass is cut short by a clock. Where no work is left for sets of nodes, each node alone has still been

@@ -1,7 +1,5 @@
 //! Nodes that cost too much.
 
-use std::collections::BTreeSet;
-
 use model::CapacityType;
 use serde_json::{Value, json};
 use world::{
@@ -201,7 +199,8 @@ fn only_a_pool_whose_move_is_worth_it_is_told() {
     world.run_for(minutes(10));
     world.run_until(settled(), minutes(10));
     let told = world.told_about("ConsolidationApproved");
-    assert_eq!(told, BTreeSet::from(["loose".to_owned()]));
+    assert_eq!(told.len(), 1, "the node goes alone and is told itself: {told:?}");
+    assert!(told.iter().all(|name| name.starts_with("loose-")), "{told:?}");
 }
 
 /// LC-U16: what was decided about a cluster is decided anew when a pool changes, and after a while by itself: here a pod's
