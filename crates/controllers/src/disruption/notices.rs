@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use model::{NodeKey, Pod, StateNode, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy};
 use state::View;
-use tracing::debug;
+use tracing::{debug, error};
 
 use crate::{
     context::Ctx,
@@ -88,19 +88,14 @@ fn staying(ctx: &Ctx, view: &View, stay: &Stay) {
         .get(&stay.node)
         .is_some_and(|machine| drifted(machine));
     let message = stay.why.to_string();
-    match &stay.why {
-        Why::Blocked(_) => tell(ctx, view, &stay.node, |about| {
+    if matches!(stay.why, Why::Blocked(_)) || (drifted && stay.why.blocks_drift()) {
+        tell(ctx, view, &stay.node, |about| {
             Notice::normal("DisruptionBlocked", about, message.clone())
-        }),
-        Why::Stranded { .. } | Why::Starting { .. } | Why::NoSpare { .. } if drifted => {
-            tell(ctx, view, &stay.node, |about| {
-                Notice::normal("DisruptionBlocked", about, message.clone())
-            });
-        }
-        why if why.is_unconsolidatable() => tell(ctx, view, &stay.node, |about| {
+        });
+    } else if stay.why.is_unconsolidatable() {
+        tell(ctx, view, &stay.node, |about| {
             Notice::normal("Unconsolidatable", about, message.clone()).every(SignedDuration::from_mins(15))
-        }),
-        _ => {}
+        });
     }
 }
 
@@ -176,6 +171,9 @@ fn about_pool(pool: &NodePool) -> About {
 pub fn budgets(ctx: &Ctx, view: &View, now: Timestamp) {
     let ledger = Ledger::open(&view.snapshot, now);
     for (name, page) in ledger.pages() {
+        if let Some(problem) = &page.problem {
+            error!(NodePool = %name, error = %problem, "could not read disruption budgets, so that they allow nothing");
+        }
         for reason in DisruptionReason::ALL {
             let allowed = page.allowed(reason);
             ctx.metrics
@@ -183,9 +181,12 @@ pub fn budgets(ctx: &Ctx, view: &View, now: Timestamp) {
                 .budget(name.as_str(), reason, allowed, page.disrupting);
             let shut = page.total > 0 && allowed == 0;
             if let Some(pool) = view.pools.named(name.as_str()).filter(|_| shut) {
-                let about = About::pool(name.as_str(), &pool.uid().unwrap_or_default());
-                let message = format!("No allowed disruptions for disruption reason {reason} due to blocking budget");
-                let notice = Notice::normal("DisruptionBlocked", about, message);
+                let why = page.problem.as_ref().map(|problem| format!(": {problem}"));
+                let message = format!(
+                    "No allowed disruptions for disruption reason {reason} due to blocking budget{}",
+                    why.unwrap_or_default()
+                );
+                let notice = Notice::normal("DisruptionBlocked", about_pool(pool), message);
                 ctx.outbox.publish(
                     notice
                         .told_apart_by(reason.as_str())

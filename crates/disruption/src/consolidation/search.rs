@@ -183,10 +183,7 @@ impl<'a, 'w> Search<'a, 'w> {
         let fits = self.ledger.admits(pools, REASON);
         if let ([index], false) = (indices, fits) {
             let candidate = &self.candidates[*index];
-            let why = Why::Budget {
-                pool: candidate.pool.name.clone(),
-                reason: REASON,
-            };
+            let why = self.ledger.refusal(&candidate.pool.name, REASON);
             self.stays.insert(candidate.key().clone(), why);
         }
         fits

@@ -40,7 +40,10 @@ pub enum Blocked {
         budget: PodKey,
     },
     /// More than one disruption budget covers the pod, which the eviction API refuses.
-    SeveralBudgets(PodKey),
+    SeveralBudgets {
+        pod: PodKey,
+        budgets: Vec<PodKey>,
+    },
 }
 
 impl fmt::Display for Blocked {
@@ -67,10 +70,12 @@ impl fmt::Display for Blocked {
             Blocked::Budget { pod, budget } => {
                 write!(f, "PodDisruptionBudget {budget} allows no eviction of pod {pod} now")
             }
-            Blocked::SeveralBudgets(pod) => {
+            Blocked::SeveralBudgets { pod, budgets } => {
+                let names: Vec<String> = budgets.iter().map(ToString::to_string).collect();
                 write!(
                     f,
-                    "more than one PodDisruptionBudget covers pod {pod}, so that it cannot be evicted"
+                    "more than one PodDisruptionBudget covers pod {pod}, so that it cannot be evicted: {}",
+                    names.join(", ")
                 )
             }
         }
@@ -82,7 +87,7 @@ impl Blocked {
     fn is_pods_word(&self) -> bool {
         matches!(
             self,
-            Blocked::PodProtected { .. } | Blocked::Budget { .. } | Blocked::SeveralBudgets(_)
+            Blocked::PodProtected { .. } | Blocked::Budget { .. } | Blocked::SeveralBudgets { .. }
         )
     }
 
@@ -95,14 +100,14 @@ impl Blocked {
             Blocked::NodeProtected | Blocked::PodProtected { .. } => "DoNotDisrupt",
             Blocked::NoPoolLabel | Blocked::PoolUnknown(_) => "NoNodePool",
             Blocked::NoInstanceTypes(_) => "UnknownPrice",
-            Blocked::Budget { .. } | Blocked::SeveralBudgets(_) => "PodDisruptionBudget",
+            Blocked::Budget { .. } | Blocked::SeveralBudgets { .. } => "PodDisruptionBudget",
         }
     }
 
     /// What is in the way, where it has a name.
     pub fn object(&self) -> Option<String> {
         match self {
-            Blocked::PodProtected { pod, .. } | Blocked::SeveralBudgets(pod) => Some(pod.to_string()),
+            Blocked::PodProtected { pod, .. } | Blocked::SeveralBudgets { pod, .. } => Some(pod.to_string()),
             Blocked::Budget { budget, .. } => Some(budget.to_string()),
             Blocked::PoolUnknown(pool) | Blocked::NoInstanceTypes(pool) => Some(pool.to_string()),
             Blocked::NoNode

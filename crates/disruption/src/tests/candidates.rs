@@ -168,7 +168,7 @@ fn every_rule_names_what_keeps_a_node() {
         e stays: NodePool other does not exist
         f stays: pod default/keep has annotation karpenter.sh/do-not-disrupt
         g stays: PodDisruptionBudget default/web allows no eviction of pod default/web now
-        h stays: more than one PodDisruptionBudget covers pod default/twice, so that it cannot be evicted
+        h stays: more than one PodDisruptionBudget covers pod default/twice, so that it cannot be evicted: default/one, default/two
         i stays: pod default/longer has annotation karpenter.sh/do-not-disrupt until 2026-01-01T12:01:30Z
     "#]]
     .assert_eq(&shown);

@@ -154,7 +154,7 @@ fn an_unsettled_node_is_no_destination() {
         &situation("70"),
         &expect![[r#"
             consolidate a b<-one saves 0.80
-            b stays: consolidateAfter has not passed; it will at 2026-01-01T11:59:50Z
+            b stays: its claim has no condition Consolidatable yet
         "#]],
     );
 }
@@ -227,18 +227,21 @@ fn consolidation_is_not_for_everyone() {
              node c pool=general type=large missing:zone
              node d pool=general type=large missing:sell
              node e pool=general type=unheard-of
+             node f pool=general type=large missing:type
              pod one cpu=1 on=a
              pod two cpu=1 on=b
              pod three cpu=1 on=c
              pod four cpu=1 on=d
-             pod five cpu=1 on=e",
+             pod five cpu=1 on=e
+             pod six cpu=1 on=f",
         ),
         &expect![[r#"
             a stays: NodePool lazy gives up only empty nodes
             b stays: NodePool fixed has a fixed number of nodes
             c stays: label topology.kubernetes.io/zone is missing
             d stays: label karpenter.sh/capacity-type is missing
-            e stays: its instance type is not known to the provider
+            e stays: its instance type unheard-of is not known to the provider
+            f stays: label node.kubernetes.io/instance-type is missing
         "#]],
     );
 }

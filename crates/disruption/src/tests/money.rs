@@ -42,7 +42,7 @@ fn each_pool_is_measured_against_itself() {
     let mut scores = pass.commands.iter().flat_map(|command| &command.scores);
     let frugal = scores
         .find(|score| score.pool.as_str() == "frugal")
-        .expect("it is scored");
+        .expect("its node goes");
     assert_eq!((frugal.total.price, frugal.total.disruption), (1.6, 4.0));
     assert!(frugal.score >= balanced::THRESHOLD);
 }
