@@ -143,6 +143,15 @@ impl Why {
         }
     }
 
+    /// When it ends by itself, where that is known.
+    pub fn ends(&self) -> Option<Timestamp> {
+        match self {
+            Why::Blocked(Blocked::Nominated(until)) => Some(*until),
+            Why::Blocked(Blocked::PodProtected { until, .. }) | Why::Settling { until } => *until,
+            _ => None,
+        }
+    }
+
     /// Whether the `Unconsolidatable` event tells it; the others have events of their own or pass by themselves.
     pub fn is_unconsolidatable(&self) -> bool {
         match self {

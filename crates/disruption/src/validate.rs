@@ -211,7 +211,7 @@ impl<'c> Review<'_, 'c> {
     /// A node that is not free any more: pods that are on their way count as a budget that is used up.
     fn obstacle(&self, node: &NodeKey) -> Obstacle {
         match self.stays.get(node).map(|stay| &stay.why) {
-            Some(Why::Blocked(Blocked::Nominated)) => Obstacle::Budget,
+            Some(Why::Blocked(Blocked::Nominated(_))) => Obstacle::Budget,
             _ => Obstacle::Churn,
         }
     }

@@ -20,8 +20,8 @@ pub enum Blocked {
     NotInitialized,
     /// Somebody is removing it already.
     Leaving,
-    /// Pods are on their way to it.
-    Nominated,
+    /// Pods are on their way to it, and are waited for until then.
+    Nominated(Timestamp),
     /// `karpenter.sh/do-not-disrupt` on the node.
     NodeProtected,
     /// It does not say which pool it belongs to.
@@ -52,7 +52,7 @@ impl fmt::Display for Blocked {
             Blocked::NoNode => write!(f, "its node has not joined the cluster"),
             Blocked::NotInitialized => write!(f, "the node is still starting"),
             Blocked::Leaving => write!(f, "the node is on its way out already"),
-            Blocked::Nominated => write!(f, "pending pods are expected on the node"),
+            Blocked::Nominated(until) => write!(f, "pending pods are expected on the node until {until:.0}"),
             Blocked::NodeProtected => write!(f, "annotation karpenter.sh/do-not-disrupt is set on the node"),
             Blocked::NoPoolLabel => write!(f, "label karpenter.sh/nodepool is missing"),
             Blocked::PoolUnknown(pool) => write!(f, "NodePool {pool} does not exist"),
@@ -96,7 +96,7 @@ impl Blocked {
         match self {
             Blocked::NoNode | Blocked::NotInitialized => "NodeStarting",
             Blocked::Leaving => "Leaving",
-            Blocked::Nominated => "Nominated",
+            Blocked::Nominated(_) => "Nominated",
             Blocked::NodeProtected | Blocked::PodProtected { .. } => "DoNotDisrupt",
             Blocked::NoPoolLabel | Blocked::PoolUnknown(_) => "NoNodePool",
             Blocked::NoInstanceTypes(_) => "UnknownPrice",
@@ -113,7 +113,7 @@ impl Blocked {
             Blocked::NoNode
             | Blocked::NotInitialized
             | Blocked::Leaving
-            | Blocked::Nominated
+            | Blocked::Nominated(_)
             | Blocked::NodeProtected
             | Blocked::NoPoolLabel => None,
         }

@@ -161,7 +161,7 @@ fn every_rule_names_what_keeps_a_node() {
     );
     let shown = super::shown(&pass);
     expect_test::expect![[r#"
-        a stays: pending pods are expected on the node
+        a stays: pending pods are expected on the node until 2026-01-01T12:00:20Z
         b stays: annotation karpenter.sh/do-not-disrupt is set on the node
         c stays: its node has not joined the cluster
         d stays: label karpenter.sh/nodepool is missing

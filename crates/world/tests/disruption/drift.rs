@@ -6,7 +6,7 @@ use api::{
 };
 use serde_json::{Value, json};
 use world::{
-    story::{ImageWithdrawn, NewImage, deployment, minutes, pods, pool, settled, that},
+    story::{ImageWithdrawn, NewImage, deployment, minutes, pods, pool, seconds, settled, that},
     world::World,
 };
 
@@ -137,4 +137,12 @@ fn claims_without_a_pool_of_ours_carry_no_marks() {
             assert!(found.is_none(), "{:?}: {found:?}", claim.metadata.name);
         }
     }
+}
+
+/// A node that pods were on their way to a moment ago is looked at again when they have been waited for, and not later.
+#[test]
+fn a_drifted_node_goes_as_soon_as_its_nomination_has_passed() {
+    let mut world = running(52, steady(), web(2), 2);
+    world.patch_pool("general", generation("two"));
+    world.run_until(marked(1), seconds(35));
 }

@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | `consolidation` | which nodes go because they cost too much, and when is there rest? |
 //! | `drift` | which nodes go because they are no longer what their pool asks for? |
+//! | `budgets` | when does a pool let how many of them go? |
 //! | `commands` | what if something comes in between? |
 
+mod budgets;
 mod commands;
 mod consolidation;
 mod drift;
