@@ -71,8 +71,8 @@ async fn marked(ctx: &Ctx, view: &View, command: &Command) -> Vec<NodeKey> {
     let mut marked = Vec::new();
     for (machine, result) in machines.into_iter().zip(results) {
         match result {
-            Ok(Some(_)) => marked.push(machine.key.clone()),
-            Ok(None) => {}
+            Ok(true) => marked.push(machine.key.clone()),
+            Ok(false) => {}
             Err(cause) => {
                 error!(NodeClaim = %machine.key, error = %chain(&cause), "could not mark node for disruption");
             }

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use api::v1::NodeClaim;
 use kube::ResourceExt;
 use world::{
+    faults::ApiFaults,
     story::{
-        Condition, ControllerCrash, KubeletsNeverRegister, MachineVanishes, SpotInterruption,
+        ApiServerTrouble, Condition, ControllerCrash, KubeletsNeverRegister, MachineVanishes, SpotInterruption,
         minutes, pods, pool, seconds, settled, that,
     },
     world::World,
 };
 
-use super::{generation, gone, marked, nodes, running, steady, web};
+use super::{apart, generation, gone, marked, nodes, running, steady, thrifty, web};
 
 /// The nodes themselves were told that they stay, and why.
 #[track_caller]
@@ -124,4 +125,24 @@ fn a_pool_that_is_deleted_in_the_middle_of_a_command_ends_it() {
     world.expect(pods("web").running(3));
     world.expect(marked(0));
     assert!(before.is_disjoint(&nodes(&world)));
+}
+
+/// Others who write to a node at the same moment do not keep a command from marking it.
+#[test]
+fn a_conflict_does_not_cost_a_node_its_mark() {
+    let mut world = running(50, thrifty().budget("100%"), apart(web(8)), 8);
+    let before = nodes(&world);
+    world.inject(ApiServerTrouble(ApiFaults {
+        conflict: 40,
+        ..ApiFaults::default()
+    }));
+    world.scale("Deployment", "web", 0);
+    world.run_until(gone(&before), minutes(20));
+    let timeline = world.timeline();
+    let unmarked = timeline
+        .lines()
+        .find(|line| line.contains("no longer tainted karpenter.sh/disrupted"));
+    assert_eq!(unmarked, None, "every node that was marked has gone");
+    world.calm();
+    world.run_until(settled(), minutes(10));
 }
