@@ -11,6 +11,7 @@
 
 mod finish;
 mod heal;
+mod log;
 mod mark;
 mod notices;
 mod queue;
@@ -43,6 +44,8 @@ const UNSYNCED: Duration = Duration::from_secs(1);
 const VALIDATION_DELAY: Duration = Duration::from_secs(15);
 /// What was decided about a cluster that has not changed since holds for so long, unless the hour of something is known.
 const MEMORY: Duration = Duration::from_secs(60);
+/// When nothing could be decided for so long, the log says so.
+const ABNORMAL: Duration = Duration::from_secs(15 * 60);
 const PACE: Pace = Pace::new(Duration::from_secs(1), Duration::from_secs(60));
 
 pub struct Disruption {
@@ -93,8 +96,16 @@ impl Disruption {
 
     async fn decide(&self, queue: mpsc::UnboundedSender<Started>) {
         let mut failures = 0;
+        let mut looked = Instant::now();
         loop {
-            let wait = match self.turn(&queue).await {
+            let turn = self.turn(&queue).await;
+            if matches!(turn, Ok(Turn::Acted | Turn::Idle)) {
+                looked = Instant::now();
+            } else if looked.elapsed() >= ABNORMAL {
+                debug!(controller = Self::NAME, time_since = ?looked.elapsed(), "abnormal time between runs");
+                looked = Instant::now();
+            }
+            let wait = match turn {
                 Ok(Turn::Acted) => Duration::ZERO,
                 Ok(Turn::Idle) => IDLE,
                 Ok(Turn::Unsynced) => UNSYNCED,

@@ -106,12 +106,12 @@ fn command_for(command: &Command, node: &NodeKey) -> String {
         count => format!("node {node} and {} more", count - 1),
     };
     let replacements = match command.replacements.len() {
-        0 => "nothing".to_owned(),
-        1 => "1 node".to_owned(),
-        count => format!("{count} nodes"),
+        0 => String::new(),
+        1 => " with 1 node".to_owned(),
+        count => format!(" with {count} nodes"),
     };
     format!(
-        "{} {nodes} with {replacements}, saving ${:.2} an hour",
+        "{} {nodes}{replacements}, saving ${:.2} an hour",
         command.decision(),
         command.saving
     )
@@ -246,8 +246,12 @@ pub fn waiting(ctx: &Ctx, claim: &NodeClaim, reason: DisruptionReason) {
     ));
 }
 
-/// A node that stays because its command came to nothing.
+/// A node that stays because its command came to nothing. One that goes for another reason is told nothing of the kind.
 pub fn failed(ctx: &Ctx, view: &View, node: &NodeKey, why: &str) {
+    let machine = view.snapshot.nodes.get(node);
+    if machine.is_none_or(|machine| machine.is_leaving()) {
+        return;
+    }
     let message = format!("The node stays, its disruption was taken back: {why}");
     tell(ctx, view, node, |about| {
         Notice::normal("DisruptionBlocked", about, message.clone()).told_apart_by(message.clone())

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use api::v1::NodeClaim;
 use kube::ResourceExt;
+use serde_json::{Value, json};
 use world::{
     faults::ApiFaults,
     story::{
         ApiServerTrouble, Condition, ControllerCrash, KubeletsNeverRegister, MachineVanishes, SpotInterruption,
-        minutes, pods, pool, seconds, settled, that,
+        deployment, minutes, pods, pool, seconds, settled, that,
     },
     world::World,
 };
@@ -84,6 +85,76 @@ fn a_replacement_that_goes_leaves_the_old_node_alone() {
     }
 }
 
+const SMALL: &str = "c-2x-amd64-linux";
+const LARGE: &str = "c-4x-amd64-linux";
+
+fn types(names: &[&str], after: &str) -> Value {
+    json!({"spec": {
+        "template": {"spec": {"requirements": [
+            {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": names},
+            {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
+        ]}},
+        "disruption": {"consolidateAfter": after},
+    }})
+}
+
+/// Three nodes with a pod each, at the moment at which one command is about to exchange them for one node.
+fn three_on_their_way(seed: u64) -> (World, BTreeSet<String>) {
+    let dear = thrifty()
+        .instance_types([SMALL])
+        .consolidate_after("Never")
+        .budget("100%");
+    let web = deployment("web").replicas(3).asks("1100m cpu, 256Mi");
+    let mut world = running(seed, dear, web, 3);
+    let before = nodes(&world);
+    assert_eq!(before.len(), 3);
+    world.patch_pool("general", types(&[SMALL, LARGE], "30s"));
+    world.run_until(marked(3), minutes(10));
+    (world, before)
+}
+
+/// DI-Q7: one node of several goes by itself in the middle of their command. The command goes on with the others.
+#[test]
+fn a_node_that_goes_in_the_middle_of_a_command_does_not_keep_the_others() {
+    let vanishes = |world: &mut World, name: &str| world.inject(MachineVanishes(name));
+    let is_interrupted = |world: &mut World, name: &str| world.inject(SpotInterruption::of(name));
+    let claim_is_deleted = |world: &mut World, name: &str| world.delete("karpenter.sh/v1", "NodeClaim", name);
+    let node_is_deleted = |world: &mut World, name: &str| world.delete("v1", "Node", name);
+    for it in [
+        vanishes as fn(&mut World, &str),
+        is_interrupted,
+        claim_is_deleted,
+        node_is_deleted,
+    ] {
+        let (_, before) = three_on_their_way(47);
+        for name in &before {
+            let (mut world, _) = three_on_their_way(47);
+            it(&mut world, name);
+            world.run_until(gone(&before), minutes(15));
+            world.run_until(settled(), minutes(15));
+            world.expect(pods("web").running(3));
+            world.expect(marked(0));
+            assert_eq!(nodes(&world).len(), 1);
+        }
+    }
+}
+
+/// What stands for several nodes is gone: all of them stay, and each is told.
+#[test]
+fn a_command_of_several_nodes_is_taken_back_as_a_whole() {
+    let (mut world, before) = three_on_their_way(48);
+    world.run_until(a_replacement_is_launched(&before), minutes(5));
+    let replacement = replacement_of(&world, &before);
+    world.delete("karpenter.sh/v1", "NodeClaim", &replacement);
+    world.run_until(marked(0), minutes(1));
+    world.run_for(seconds(2));
+    assert!(before.is_subset(&nodes(&world)));
+    expect_told(&world, &before, &format!("replacement {replacement} is gone"));
+    world.run_until(gone(&before), minutes(15));
+    world.run_until(settled(), minutes(15));
+    world.expect(pods("web").running(3));
+}
+
 /// A node that the cloud takes back in the middle of its own replacement: the command ends, nothing hangs.
 #[test]
 fn a_node_that_vanishes_in_the_middle_of_a_command_ends_it() {
@@ -111,7 +182,8 @@ fn a_crash_in_the_middle_of_a_command_leaves_no_mark() {
     world.expect(marked(0));
 }
 
-/// A pool that is deleted in the middle of a command takes its nodes along: nothing hangs and no mark is left.
+/// A pool that is deleted in the middle of a command takes its nodes along: nothing hangs, no mark is left, and no node that
+/// goes is told that it stays.
 #[test]
 fn a_pool_that_is_deleted_in_the_middle_of_a_command_ends_it() {
     let mut world = running(27, steady(), web(3), 3);
@@ -125,6 +197,30 @@ fn a_pool_that_is_deleted_in_the_middle_of_a_command_ends_it() {
     world.expect(pods("web").running(3));
     world.expect(marked(0));
     assert!(before.is_disjoint(&nodes(&world)));
+    let told = world.told_that("DisruptionBlocked", "The node stays");
+    assert_eq!(told, BTreeSet::new(), "all of them go");
+}
+
+/// A replacement that the server will not have: the node is told, it loses its marks, and its turn comes again.
+#[test]
+fn a_replacement_that_is_refused_leaves_the_old_node_alone() {
+    let mut world = running(49, steady(), web(2), 2);
+    let before = nodes(&world);
+    // A claim has a requirement for each of these, and a few of its own; a hundred is what the server takes.
+    let without = |count: usize| {
+        let requirement = |n: usize| json!({"key": format!("example.com/n{n}"), "operator": "DoesNotExist"});
+        let many: Vec<Value> = (0..count).map(requirement).collect();
+        json!({"spec": {"template": {"spec": {"requirements": many}}}})
+    };
+    world.patch_pool("general", without(100));
+    world.patch_pool("general", generation("two"));
+    world.run_for(minutes(5));
+    assert_eq!(nodes(&world), before);
+    expect_told(&world, &before, "a replacement could not be created");
+    world.patch_pool("general", without(0));
+    world.run_until(gone(&before), minutes(15));
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("web").running(2));
 }
 
 /// Others who write to a node at the same moment do not keep a command from marking it.
@@ -145,4 +241,34 @@ fn a_conflict_does_not_cost_a_node_its_mark() {
     assert_eq!(unmarked, None, "every node that was marked has gone");
     world.calm();
     world.run_until(settled(), minutes(10));
+}
+
+/// A node that cannot be deleted for as long as its command may take is let go of, and that is counted. Its turn comes again.
+#[test]
+fn a_node_that_cannot_be_deleted_is_given_back() {
+    let mut world = running(51, steady(), web(2), 2);
+    let before = nodes(&world);
+    world.patch_pool("general", generation("two"));
+    world.run_until(a_replacement_is_launched(&before), minutes(10));
+    let replacement = replacement_of(&world, &before);
+    world.run_until(
+        that("the replacement is ready", move |moment| {
+            let key = world::mirror::Key::cluster(&*replacement);
+            let node = moment.scene.nodes.get(&key);
+            node.is_some_and(|node| node.labels().contains_key("karpenter.sh/initialized"))
+        }),
+        minutes(5),
+    );
+    world.inject(ApiServerTrouble(ApiFaults {
+        server_error: 100,
+        ..ApiFaults::default()
+    }));
+    world.run_for(minutes(12));
+    let failures = "karpenter_voluntary_disruption_queue_failures_total";
+    assert_eq!(world.counted(failures, r#"reason="drifted""#), 1.0);
+    world.calm();
+    world.run_until(gone(&before), minutes(15));
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("web").running(2));
+    world.expect(marked(0));
 }
