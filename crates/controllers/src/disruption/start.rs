@@ -13,11 +13,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use api::v1::NodeClaim;
-use disruption::Command;
+use disruption::{Command, Method};
 use futures::future::join_all;
 use jiff::SignedDuration;
 use kube::ResourceExt;
 use model::{NodeKey, StateNode};
+use scheduler::Launch;
 use state::View;
 use tokio::time::Instant;
 use tracing::error;
@@ -33,6 +34,7 @@ use crate::{
     error::chain,
     metrics::Decision,
     provisioning,
+    static_capacity::{Census, Slot},
 };
 
 /// `None` when the command could not be begun.
@@ -72,6 +74,7 @@ pub async fn start(ctx: &Ctx, view: &View, taken: &Taken, mut command: Command) 
 /// Leaves the command with the nodes that could be marked, and answers with what was created in their place; or says why
 /// nothing comes of it.
 async fn begin(ctx: &Ctx, view: &View, command: &mut Command) -> Result<Vec<NodeClaim>, &'static str> {
+    let _held = slots(ctx, command).ok_or("its pool has no room for a replacement")?;
     let marked = marked(ctx, view, command).await;
     // A deletion goes on with the nodes that could be marked. What is to be replaced is replaced as a whole.
     let partial = marked.len() < command.nodes.len();
@@ -81,6 +84,20 @@ async fn begin(ctx: &Ctx, view: &View, command: &mut Command) -> Result<Vec<Node
     command.nodes = marked;
     let created = replacements(ctx, view, command).await;
     created.ok_or("a replacement could not be created")
+}
+
+/// Room under the limit of a static pool, held until the replacement is there: whoever else fills the pool up must not
+/// take it meanwhile.
+fn slots(ctx: &Ctx, command: &Command) -> Option<Vec<Slot>> {
+    if command.method != Method::StaticDrift {
+        return Some(Vec::new());
+    }
+    let slot = |launch: &Launch| {
+        let limit = ctx.index.view().snapshot.pools.get(&launch.pool)?.node_limit();
+        let there = || Census::of(&ctx.index.view(), &launch.pool).total();
+        ctx.slots.reserve(&launch.pool, limit, 1, there).pop()
+    };
+    command.replacements.iter().map(slot).collect()
 }
 
 /// The nodes that could be marked.
