@@ -5,6 +5,8 @@ use std::fmt;
 use model::{NodeKey, budget::DisruptionReason};
 use scheduler::{Launch, Placement};
 
+use crate::balanced::Score;
+
 /// Which consideration led to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
@@ -43,6 +45,8 @@ pub struct Command {
     pub pods: usize,
     /// US dollars per hour, at the present prices. Negative where a replacement costs more than what it replaces.
     pub saving: f64,
+    /// How saving and disruption compare for each of the nodes' pools, where consolidation decided.
+    pub scores: Vec<Score>,
 }
 
 impl Command {
@@ -119,47 +123,44 @@ mod tests {
         }
     }
 
+    fn command(method: Method, nodes: &[&str], replacements: usize, saving: f64) -> Command {
+        Command {
+            method,
+            nodes: nodes.iter().map(|name| NodeKey::Claim((*name).into())).collect(),
+            replacements: vec![launch(); replacements],
+            placements: Vec::new(),
+            pods: 0,
+            saving,
+            scores: Vec::new(),
+        }
+    }
+
     /// DI-Q13: decision and node list, replacements in the singular and in the plural, nothing to do.
     #[test]
     fn a_command_says_what_it_does() {
-        let command = |nodes: &[&str], replacements: usize, saving: f64| {
-            Command {
-                method: Method::Consolidation,
-                nodes: nodes.iter().map(|name| NodeKey::Claim((*name).into())).collect(),
-                replacements: vec![launch(); replacements],
-                placements: Vec::new(),
-                pods: 0,
-                saving,
-            }
-            .to_string()
+        let said = |nodes: &[&str], replacements: usize, saving: f64| {
+            command(Method::Consolidation, nodes, replacements, saving).to_string()
         };
         assert_eq!(
-            command(&["a"], 0, 1.256),
+            said(&["a"], 0, 1.256),
             "Underutilized: delete, nodes [a] (savings: $1.26)"
         );
         assert_eq!(
-            command(&["a", "b"], 1, 0.5),
+            said(&["a", "b"], 1, 0.5),
             "Underutilized: replace, nodes [a, b], 1 replacement (savings: $0.50)"
         );
         assert_eq!(
-            command(&["a"], 2, -0.5),
+            said(&["a"], 2, -0.5),
             "Underutilized: replace, nodes [a], 2 replacements (savings: -$0.50)"
         );
-        assert_eq!(command(&[], 0, 0.0), "Underutilized: no-op, nodes [] (savings: $0.00)");
+        assert_eq!(said(&[], 0, 0.0), "Underutilized: no-op, nodes [] (savings: $0.00)");
     }
 
     /// DI-Q12: the words that metrics tell commands apart by.
     #[test]
     fn metrics_know_commands_by_decision_reason_and_type() {
         let words = |method: Method, nodes: usize, replacements: usize| {
-            let command = Command {
-                method,
-                nodes: vec![NodeKey::Claim("a".into()); nodes],
-                replacements: vec![launch(); replacements],
-                placements: Vec::new(),
-                pods: 0,
-                saving: 0.0,
-            };
+            let command = command(method, &["a", "b", "c"][..nodes], replacements, 0.0);
             (command.decision(), command.reason(), command.consolidation_type())
         };
         use DisruptionReason::{Drifted, Empty, Underutilized};

@@ -1,5 +1,6 @@
 //! Removes nodes that host nothing worth moving.
 
+use jiff::Timestamp;
 use model::budget::DisruptionReason;
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
 };
 
 /// Whether an empty node may go, budgets aside.
-pub(crate) fn eligible(candidate: &Candidate) -> Result<(), Why> {
+pub(crate) fn eligible(candidate: &Candidate, now: Timestamp) -> Result<(), Why> {
     let pool = &candidate.pool;
     if pool.is_static() {
         return Err(Why::Exempt(Exempt::Static(pool.name.clone())));
@@ -21,16 +22,20 @@ pub(crate) fn eligible(candidate: &Candidate) -> Result<(), Why> {
     if candidate.holds_room {
         return Err(Why::Exempt(Exempt::Buffer));
     }
-    settling(candidate)
+    settling(candidate, now)
 }
 
 /// One deletion of all empty nodes that the budgets let go, dearest first, then by name. Nodes that a capacity buffer
 /// counts on stay.
-pub(crate) fn decide(candidates: &[Candidate], ledger: &mut Ledger) -> (Option<Command>, Vec<Stay>, usize) {
+pub(crate) fn decide(
+    candidates: &[Candidate],
+    ledger: &mut Ledger,
+    now: Timestamp,
+) -> (Option<Command>, Vec<Stay>, usize) {
     let mut stays = Vec::new();
     let mut chosen = Vec::new();
     for candidate in candidates.iter().filter(|candidate| candidate.is_empty()) {
-        match eligible(candidate) {
+        match eligible(candidate, now) {
             Ok(()) => chosen.push(candidate),
             Err(why) => stays.push(Stay {
                 node: candidate.key().clone(),
@@ -47,10 +52,7 @@ pub(crate) fn decide(candidates: &[Candidate], ledger: &mut Ledger) -> (Option<C
         } else {
             stays.push(Stay {
                 node: candidate.key().clone(),
-                why: Why::Budget {
-                    pool: candidate.pool.name.clone(),
-                    reason,
-                },
+                why: ledger.refusal(&candidate.pool.name, reason),
             });
         }
     }
@@ -69,5 +71,6 @@ pub(crate) fn deletion(going: &[&Candidate]) -> Command {
             .iter()
             .map(|candidate| candidate.price)
             .fold(0.0, |sum, price| sum + price),
+        scores: Vec::new(),
     }
 }

@@ -8,6 +8,8 @@ use model::{
     budget::{self, DisruptionReason},
 };
 
+use crate::stay::Why;
+
 /// One pool's page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -17,6 +19,8 @@ pub struct Page {
     pub disrupting: u32,
     /// Nodes that percentages are taken of.
     pub total: u32,
+    /// Why the budgets cannot be read.
+    pub problem: Option<String>,
 }
 
 impl Page {
@@ -59,6 +63,7 @@ impl Ledger {
                     .collect(),
                 disrupting,
                 total,
+                problem: pool.disruption.budgets.clone().err(),
             }
         };
         Self {
@@ -81,6 +86,23 @@ impl Ledger {
     /// How many more of the pool's nodes may go for this reason.
     pub fn left(&self, pool: &PoolName, reason: DisruptionReason) -> u32 {
         self.pages.get(pool).map_or(0, |page| page.left(reason))
+    }
+
+    /// Why no more of the pool's nodes may go for this reason.
+    pub fn refusal(&self, pool: &PoolName, reason: DisruptionReason) -> Why {
+        let page = self.pages.get(pool);
+        match page.and_then(|page| page.problem.clone()) {
+            Some(problem) => Why::BudgetUnreadable {
+                pool: pool.clone(),
+                problem,
+            },
+            None => Why::Budget {
+                pool: pool.clone(),
+                reason,
+                allowed: page.map_or(0, |page| page.allowed(reason)),
+                used: page.map_or(0, |page| page.disrupting),
+            },
+        }
     }
 
     /// Takes one node off the pool's budget; says whether there was one to take.

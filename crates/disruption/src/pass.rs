@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use model::{NodeKey, PodKey, Snapshot};
+use model::{NodeKey, PodKey, Pool, Snapshot};
 use rustc_hash::FxHashSet;
 use scheduler::{Moves, Options, Round, Stage, WhatIf};
 
@@ -34,8 +34,8 @@ pub struct Pass {
     pub candidates: usize,
     /// Nodes that each method could take, budgets aside.
     pub eligible: BTreeMap<Method, usize>,
-    /// How savings and disruption compare, for every move that was decided by it.
-    pub scores: Vec<Score>,
+    /// How savings and disruption compare, for every move that was refused because of it. What was taken has its own.
+    pub refused: Vec<Score>,
 }
 
 /// Decides what should go now.
@@ -67,12 +67,13 @@ pub fn decide_watched(
     let (mut graceful, blocked) = candidates(snapshot, &prices, Class::Graceful, taken, now);
     pass.candidates = graceful.len();
 
-    let (emptied, kept, eligible) = emptiness::decide(&graceful, &mut ledger);
+    let (emptied, kept, eligible) = emptiness::decide(&graceful, &mut ledger, now);
     pass.eligible.insert(Method::Emptiness, eligible);
     pass.commands.extend(emptied);
-    note(&mut stays, kept);
 
     let receiving = drifted(scene, taken, &mut ledger, &mut pass, &mut stays);
+    // A drifted node would go whether or not it is empty, so what keeps it from that counts.
+    note(&mut stays, kept);
     note(&mut stays, blocked);
 
     let going: BTreeSet<&NodeKey> = pass.commands.iter().flat_map(|command| &command.nodes).collect();
@@ -114,17 +115,18 @@ fn drifted(
     let going: BTreeSet<NodeKey> = pass.commands.iter().flat_map(|command| command.nodes.clone()).collect();
     let taken = taken.union(&going).cloned().collect();
     let (eventual, _) = candidates(scene.snapshot, scene.prices, Class::Eventual, &taken, scene.now);
-    let fixed = eventual.iter().filter(|c| c.pool.is_static() && drift::has_drifted(c));
-    pass.eligible.insert(Method::StaticDrift, fixed.count());
-    let (commands, kept) = drift::fixed::decide(scene, &eventual, ledger);
+    let fixed = drift::in_order(&eventual, Pool::is_static);
+    pass.eligible.insert(Method::StaticDrift, fixed.len());
+    let (commands, kept) = drift::fixed::decide(scene, &fixed, ledger);
     pass.commands.extend(commands);
     note(stays, kept);
 
-    let oldest = drift::in_order(&eventual);
+    let oldest = drift::in_order(&eventual, |pool| !pool.is_static());
     pass.eligible.insert(Method::Drift, oldest.len());
     let stage = stage(scene, likely_to_stay(oldest.iter().copied()), scene.settings.by_need());
     let mut cluster = WhatIf::new(&stage);
-    let gone: Vec<NodeKey> = going.into_iter().collect();
+    // Whoever moved to a node that is to be replaced itself would move again soon.
+    let gone: Vec<NodeKey> = going.into_iter().chain(fixed.iter().map(|c| c.key().clone())).collect();
     cluster.close(&gone);
     let drifting = drift::decide(scene, &oldest, &mut cluster, ledger);
     pass.commands.extend(drifting.commands);
@@ -146,7 +148,7 @@ fn consolidate(
         if candidate.is_empty() {
             continue;
         }
-        match consolidation::eligible(&candidate) {
+        match consolidation::eligible(&candidate, scene.now) {
             Ok(()) => eligible.push(candidate),
             Err(why) => {
                 stays.entry(candidate.key().clone()).or_insert(why);
@@ -169,9 +171,9 @@ fn consolidate(
     }
     let mut search = Search::new(scene, &mut cluster, &eligible, ranks, ledger, receiving);
     search.run(looked);
-    let (commands, found, scores) = (search.commands, search.stays, search.scores);
+    let (commands, found, refused) = (search.commands, search.stays, search.refused);
     pass.commands.extend(commands);
-    pass.scores.extend(scores);
+    pass.refused.extend(refused);
     for (node, why) in found {
         stays.entry(node).or_insert(why);
     }

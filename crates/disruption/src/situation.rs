@@ -4,14 +4,15 @@
 //! type large    cpu=8 memory=32Gi price=0.8 zones=a,b sell=spot,on-demand  offer:spot/a=0.3 soldout=spot label:family=m
 //!               reserve:r1/a=2 gpus=2
 //! pool general  after=30s budgets=10%,Empty:1 policy=Balanced sell=spot,on-demand zones=a replicas=3 limit:nodes=5
-//!               min:family=2 (after=never, broken-budget, deleting, notready, nocatalog)
+//!               min:family=2 require:team=blue (after=never, broken-budget, deleting, notready, nocatalog)
 //! node n1       pool=general type=large zone=a sell=on-demand drifted=7 event=20 gpus=2 held=2
 //!               (settling, nominated, leaving, marked, terminating, down, protected, unprotected, young, unjoined, grace,
 //!               foreign, missing:zone, missing:sell, missing:type)
 //! pod  web      cpu=1 on=n1 count=3 started=60 keep=2m deletion-cost=5 priority=7 label:app=web select=zone:a
 //!               holds=n1/gpu-0 (or holds=fabric/gpu-0/4Gi wants=8Gi)
 //!               (protected, daemon, mirror, stateful, finished, ending, unready, worthless, pending, tolerant, owner=none,
-//!               apart: from its like on a node, spread: with its like over zones, local: with a volume of its node)
+//!               apart: from its like on a node, aloof: where that can be had, likes:type=large: where that can be had,
+//!               spread: with its like over zones, local: with a volume of its node)
 //! fabric f      memory=16Gi: a device gpu-0 that all nodes reach and that claims may share
 //! pdb  budget   covers=web allows=0 (lenient, never, in=other)
 //! ```

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use model::{LabelKey, NodeKey, PodKey, PoolName, budget::DisruptionReason};
+use model::{InstanceTypeName, LabelKey, NodeKey, PodKey, PoolName, budget::DisruptionReason};
 use scheduler::Refusal;
 
 use crate::rules::Blocked;
@@ -21,8 +21,18 @@ pub enum Why {
     /// A rule holds it back, whatever it costs.
     Blocked(Blocked),
     /// Its pool lets no further node go for this reason now.
-    Budget { pool: PoolName, reason: DisruptionReason },
-    /// Its pool wants it left alone for a while after its pods have come and gone.
+    Budget {
+        pool: PoolName,
+        reason: DisruptionReason,
+        /// What the budgets allow at once.
+        allowed: u32,
+        /// How many nodes use that up: those that are down or going, and those that this pass has decided on.
+        used: u32,
+    },
+    /// Its pool's budgets cannot be read, so that no node goes for any reason.
+    BudgetUnreadable { pool: PoolName, problem: String },
+    /// Its pool wants it left alone for a while after its pods have come and gone: until then, or until its claim is
+    /// marked.
     Settling { until: Option<Timestamp> },
     /// Consolidation is not for it.
     Exempt(Exempt),
@@ -47,7 +57,11 @@ pub enum Why {
     /// Pods of other nodes take devices with them, which are promised for one command at a time.
     Devices,
     /// Its pool replaces nodes one for one, and has no place for one more.
-    NoSpare { pool: PoolName },
+    NoSpare { pool: PoolName, limit: u64 },
+    /// Its pool replaces nodes one for one, and gives up those first that are too many.
+    Surplus { pool: PoolName, nodes: u64, replicas: i64 },
+    /// Nothing is on sale that could replace it.
+    NothingSold { pool: PoolName },
 }
 
 /// Why consolidation passes a node over.
@@ -62,7 +76,8 @@ pub enum Exempt {
     /// A capacity buffer counts on its room.
     Buffer,
     /// The catalog does not know what it is.
-    UnknownKind,
+    UnknownKind(InstanceTypeName),
+    NoInstanceType,
     NoCapacityType,
     NoZone,
 }
@@ -72,13 +87,15 @@ impl Why {
     pub fn word(&self) -> &'static str {
         match self {
             Why::Blocked(blocked) => blocked.word(),
-            Why::Budget { .. } => "Budget",
+            Why::Budget { .. } | Why::BudgetUnreadable { .. } => "Budget",
             Why::Settling { .. } => "ConsolidateAfter",
             Why::Exempt(Exempt::Static(_)) => "StaticPool",
             Why::Exempt(Exempt::Never(_)) => "ConsolidationDisabled",
             Why::Exempt(Exempt::WhenEmpty(_)) => "ConsolidationPolicy",
             Why::Exempt(Exempt::Buffer) => "CapacityBuffer",
-            Why::Exempt(Exempt::UnknownKind | Exempt::NoCapacityType | Exempt::NoZone) => "UnknownPrice",
+            Why::Exempt(Exempt::UnknownKind(_) | Exempt::NoInstanceType | Exempt::NoCapacityType | Exempt::NoZone) => {
+                "UnknownPrice"
+            }
             Why::Stranded { .. } => "DoesNotFit",
             Why::Starting { .. } => "NodeStarting",
             Why::NotCheaper { .. } => "NotCheaper",
@@ -89,6 +106,8 @@ impl Why {
             Why::Receives => "ReceivesPods",
             Why::Devices => "Devices",
             Why::NoSpare { .. } => "NodeLimit",
+            Why::Surplus { .. } => "Replicas",
+            Why::NothingSold { .. } => "NothingSold",
         }
     }
 
@@ -97,14 +116,23 @@ impl Why {
         match self {
             Why::Blocked(blocked) => blocked.object(),
             Why::Budget { pool, .. }
+            | Why::BudgetUnreadable { pool, .. }
             | Why::Score { pool, .. }
-            | Why::NoSpare { pool }
+            | Why::NoSpare { pool, .. }
+            | Why::Surplus { pool, .. }
+            | Why::NothingSold { pool }
             | Why::Exempt(Exempt::Static(pool) | Exempt::Never(pool) | Exempt::WhenEmpty(pool)) => {
                 Some(pool.to_string())
             }
             Why::Stranded { pod, .. } | Why::Starting { pod, .. } => Some(pod.to_string()),
             Why::Settling { .. }
-            | Why::Exempt(Exempt::Buffer | Exempt::UnknownKind | Exempt::NoCapacityType | Exempt::NoZone)
+            | Why::Exempt(
+                Exempt::Buffer
+                | Exempt::UnknownKind(_)
+                | Exempt::NoInstanceType
+                | Exempt::NoCapacityType
+                | Exempt::NoZone,
+            )
             | Why::NotCheaper { .. }
             | Why::SmallSaving { .. }
             | Why::MinValues { .. }
@@ -112,6 +140,15 @@ impl Why {
             | Why::TooFewSpot { .. }
             | Why::Receives
             | Why::Devices => None,
+        }
+    }
+
+    /// When it ends by itself, where that is known.
+    pub fn ends(&self) -> Option<Timestamp> {
+        match self {
+            Why::Blocked(Blocked::Nominated(until)) => Some(*until),
+            Why::Blocked(Blocked::PodProtected { until, .. }) | Why::Settling { until } => *until,
+            _ => None,
         }
     }
 
@@ -128,12 +165,27 @@ impl Why {
             | Why::TooFewSpot { .. } => true,
             Why::Blocked(_)
             | Why::Budget { .. }
+            | Why::BudgetUnreadable { .. }
             | Why::Settling { .. }
             | Why::Score { .. }
             | Why::Receives
             | Why::Devices
-            | Why::NoSpare { .. } => false,
+            | Why::NoSpare { .. }
+            | Why::Surplus { .. }
+            | Why::NothingSold { .. } => false,
         }
+    }
+
+    /// Whether it keeps a drifted node from being replaced, which the `DisruptionBlocked` event tells.
+    pub fn blocks_drift(&self) -> bool {
+        matches!(
+            self,
+            Why::Stranded { .. }
+                | Why::Starting { .. }
+                | Why::NoSpare { .. }
+                | Why::Surplus { .. }
+                | Why::NothingSold { .. }
+        )
     }
 }
 
@@ -141,14 +193,26 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Why::Blocked(blocked) => blocked.fmt(f),
-            Why::Budget { pool, reason } => {
+            Why::Budget {
+                pool,
+                reason,
+                allowed,
+                used,
+            } => {
                 write!(
                     f,
-                    "the budgets of NodePool {pool} let no more nodes go for reason {reason} now"
+                    "the budgets of NodePool {pool} let no more nodes go for reason {reason} now: \
+                     they allow {allowed}, and {used} are down or going"
+                )
+            }
+            Why::BudgetUnreadable { pool, problem } => {
+                write!(
+                    f,
+                    "the budgets of NodePool {pool} cannot be read, so that none of its nodes goes: {problem}"
                 )
             }
             Why::Settling { until: Some(until) } => write!(f, "consolidateAfter has not passed; it will at {until:.0}"),
-            Why::Settling { until: None } => write!(f, "consolidateAfter has not passed"),
+            Why::Settling { until: None } => write!(f, "its claim has no condition Consolidatable yet"),
             Why::Exempt(exempt) => exempt.fmt(f),
             Why::Stranded { pod, refusal } => write!(f, "pod {pod} would have no place: {refusal}"),
             Why::Starting { pod, on } => write!(f, "pod {pod} would have to wait for node {on}, which is starting"),
@@ -188,7 +252,15 @@ impl fmt::Display for Why {
                 f,
                 "pods use devices of the cluster, so that commands are given one by one"
             ),
-            Why::NoSpare { pool } => write!(f, "NodePool {pool} has no room for a replacement next to its nodes"),
+            Why::NoSpare { pool, limit } => write!(
+                f,
+                "NodePool {pool} may have {limit} nodes, which leaves no room for a replacement next to them"
+            ),
+            Why::Surplus { pool, nodes, replicas } => write!(
+                f,
+                "NodePool {pool} has {nodes} nodes and asks for {replicas}; those that are too many go first"
+            ),
+            Why::NothingSold { pool } => write!(f, "nothing that NodePool {pool} asks for is on sale"),
         }
     }
 }
@@ -200,7 +272,8 @@ impl fmt::Display for Exempt {
             Exempt::Never(pool) => write!(f, "NodePool {pool} never consolidates"),
             Exempt::WhenEmpty(pool) => write!(f, "NodePool {pool} gives up only empty nodes"),
             Exempt::Buffer => write!(f, "a capacity buffer counts on its room"),
-            Exempt::UnknownKind => write!(f, "its instance type is not known to the provider"),
+            Exempt::UnknownKind(name) => write!(f, "its instance type {name} is not known to the provider"),
+            Exempt::NoInstanceType => write!(f, "label node.kubernetes.io/instance-type is missing"),
             Exempt::NoCapacityType => write!(f, "label karpenter.sh/capacity-type is missing"),
             Exempt::NoZone => write!(f, "label topology.kubernetes.io/zone is missing"),
         }

@@ -137,7 +137,7 @@ impl<'c> Review<'_, 'c> {
 
     fn still_empty(&mut self, node: &NodeKey) -> Result<&'c Candidate, Obstacle> {
         let candidate = *self.free.get(node).ok_or_else(|| self.obstacle(node))?;
-        if !candidate.is_empty() || emptiness::eligible(candidate).is_err() {
+        if !candidate.is_empty() || emptiness::eligible(candidate, self.scene.now).is_err() {
             return Err(Obstacle::Churn);
         }
         let taken = self.ledger.take(&candidate.pool.name, Method::Emptiness.reason());
@@ -159,7 +159,7 @@ impl<'c> Review<'_, 'c> {
         let mut candidates = Vec::new();
         for node in &command.nodes {
             let candidate = *self.free.get(node).ok_or_else(|| self.obstacle(node))?;
-            if candidate.is_empty() || consolidation::eligible(candidate).is_err() {
+            if candidate.is_empty() || consolidation::eligible(candidate, self.scene.now).is_err() {
                 return Err(Obstacle::Churn);
             }
             candidates.push(candidate);
@@ -211,7 +211,7 @@ impl<'c> Review<'_, 'c> {
     /// A node that is not free any more: pods that are on their way count as a budget that is used up.
     fn obstacle(&self, node: &NodeKey) -> Obstacle {
         match self.stays.get(node).map(|stay| &stay.why) {
-            Some(Why::Blocked(Blocked::Nominated)) => Obstacle::Budget,
+            Some(Why::Blocked(Blocked::Nominated(_))) => Obstacle::Budget,
             _ => Obstacle::Churn,
         }
     }

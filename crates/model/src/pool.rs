@@ -8,7 +8,7 @@ use crate::{
     ids::PoolName,
     node::NodeClassRef,
     requirements::Requirements,
-    resources::Resources,
+    resources::{ResourceName, Resources},
     taint::Taint,
     vocabulary::{NODEPOOL, Vocabulary},
 };
@@ -67,6 +67,13 @@ pub struct Pool {
 impl Pool {
     pub fn is_static(&self) -> bool {
         self.replicas.is_some()
+    }
+
+    /// How many nodes the pool may have, where `limits.nodes` says so. A fraction of a node is one.
+    pub fn node_limit(&self) -> Option<u64> {
+        let nodes = ResourceName::NODES;
+        let limit = || u64::try_from(self.limits.get(nodes.as_str()).value_ceil()).unwrap_or(0);
+        self.limits.lists(nodes.as_str()).then(limit)
     }
 
     /// Labels of a claim with these requirements: the pool's, and one value for every custom label that is left open.

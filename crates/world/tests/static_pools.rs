@@ -5,8 +5,8 @@ use world::{
     checkers::Moment,
     faults::ApiFaults,
     story::{
-        Condition, ControllerCrash, InsufficientCapacity, deployment, minutes, nothing_runs, pods, pool, seconds,
-        settled, that,
+        ApiServerTrouble, Condition, ControllerCrash, InsufficientCapacity, deployment, minutes, nothing_runs, pods,
+        pool, seconds, settled, that,
     },
     world::{Setup, World, karpenter_with},
 };
@@ -163,4 +163,65 @@ fn pods_that_do_not_fit_onto_static_nodes_get_dynamic_ones() {
     };
     let dynamic = world.scene().node_claims.len() as i64 - 1;
     assert_eq!((counted("fixed"), counted("general")), (Some(1), Some(dynamic)));
+}
+
+fn change(world: &mut World, spec: serde_json::Value) {
+    world.patch_pool("fixed", serde_json::json!({ "spec": spec }));
+}
+
+fn next_generation() -> serde_json::Value {
+    serde_json::json!({ "metadata": { "labels": { "generation": "two" } } })
+}
+
+/// Never so many claims of the pool at once, for that long.
+fn expect_fewer(world: &mut World, count: usize, time: std::time::Duration) {
+    let crowded = that(&format!("{count} claims"), move |moment| {
+        moment.scene.node_claims.len() >= count
+    });
+    let reached = world.try_run_until(&crowded, time);
+    assert!(
+        reached.is_err_and(|failure| failure.what.starts_with("not within")),
+        "{count} claims at once"
+    );
+}
+
+/// DI-T4: drifted machines are exchanged one by one where the limit has room for one more, and then there is rest.
+#[test]
+fn drifted_machines_are_exchanged_within_the_limit() {
+    let fixed = pool("fixed").replicas(3).limit("nodes", "4").budget("100%");
+    let mut world = World::gated(13, "StaticCapacity=true").pool(fixed);
+    world.run_until(nodes("fixed", 3), minutes(5));
+    let old = world.scene().node_claims.keys();
+    change(&mut world, serde_json::json!({ "template": next_generation() }));
+    expect_fewer(&mut world, 5, minutes(15));
+    let new = world.scene().node_claims.keys();
+    assert!(new.iter().all(|key| !old.contains(key)), "{old:?} and now {new:?}");
+    world.run_until(settled(), minutes(5));
+    world.run_for(minutes(15));
+    assert_eq!(world.scene().node_claims.keys(), new, "nothing drifts any more");
+}
+
+/// DI-T4: the last room under the limit goes either to a replacement or to the growth of the pool, however slow the server.
+#[test]
+fn a_pool_that_grows_while_it_is_exchanged_stays_within_its_limit() {
+    for offset in [0, 4, 8, 12, 16] {
+        let fixed = pool("fixed").replicas(3).limit("nodes", "4").budget("0");
+        let mut world = World::gated(17, "StaticCapacity=true").pool(fixed);
+        world.run_until(nodes("fixed", 3), minutes(5));
+        change(&mut world, serde_json::json!({ "template": next_generation() }));
+        world.run_for(minutes(2));
+        world.inject(ApiServerTrouble(ApiFaults {
+            latency: seconds(5),
+            ..ApiFaults::default()
+        }));
+        change(
+            &mut world,
+            serde_json::json!({ "disruption": { "budgets": [{ "nodes": "100%" }] } }),
+        );
+        world.run_for(seconds(offset));
+        world.scale_pool("fixed", 4);
+        expect_fewer(&mut world, 5, minutes(10));
+        world.calm();
+        world.run_until(settled(), minutes(10));
+    }
 }

@@ -9,7 +9,6 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use api::{conditions, conditions::node_claim as condition, v1::NodeClaim};
-use disruption::Command;
 use futures::future::join_all;
 use kube::ResourceExt;
 use model::{ClaimName, NodeKey, budget::DisruptionReason};
@@ -19,6 +18,7 @@ use tracing::{debug, error};
 
 use super::{
     heal,
+    log::log,
     mark::claim_name,
     notices,
     queue::{Started, Taken},
@@ -95,33 +95,46 @@ fn is_initialized(claim: &NodeClaim) -> bool {
     conditions::is_true(listed.unwrap_or_default(), condition::INITIALIZED)
 }
 
-/// The nodes stay marked until they are gone; whoever asks meanwhile sees them leave.
+/// The nodes stay marked until they are gone; whoever asks meanwhile sees them leave. Those that cannot be deleted for long
+/// are let go of, so that they neither stay marked for ever nor hold up the rest.
 async fn delete_all(ctx: &Ctx, taken: &Taken, started: &Started) {
+    let Started { command, line, .. } = started;
     let deadline = Instant::now().max(started.deadline);
-    let nodes = &started.command.nodes;
-    join_all(
-        nodes
-            .iter()
-            .map(|node| see_off(ctx, node, started.command.reason(), deadline)),
-    )
-    .await;
-    taken.release(nodes);
-    debug!(command = %started.command, "command succeeded");
+    let deletions = command
+        .nodes
+        .iter()
+        .map(|node| see_off(ctx, node, command.reason(), deadline));
+    let deleted = join_all(deletions).await;
+    let kept: Vec<NodeKey> = command
+        .nodes
+        .iter()
+        .zip(deleted)
+        .filter(|(_, deleted)| !deleted)
+        .map(|(node, _)| node.clone())
+        .collect();
+    if kept.is_empty() {
+        log!(debug, line, "command succeeded");
+    } else {
+        let why = "it could not be deleted in time";
+        log!(error, line, error = why, "could not carry command out");
+        ctx.metrics.disruption.queue_failure(&decision(command));
+        give_back(ctx, &kept, why).await;
+    }
+    taken.release(&command.nodes);
 }
 
-/// Deletes a claim, however often it takes. One that cannot be deleted for long is let go of, so that it neither stays
-/// marked for ever nor holds up the rest.
-async fn see_off(ctx: &Ctx, node: &NodeKey, reason: DisruptionReason, deadline: Instant) {
+/// Deletes a claim, however often it takes until the deadline. Says whether that was enough.
+async fn see_off(ctx: &Ctx, node: &NodeKey, reason: DisruptionReason, deadline: Instant) -> bool {
     let mut failures = 0;
     while let Err(cause) = delete(ctx, node, reason).await {
         error!(NodeClaim = %node, error = %chain(&cause), "could not delete disrupted nodeclaim");
         if Instant::now() >= deadline {
-            ctx.index.unmark_for_deletion([node]);
-            return;
+            return false;
         }
         sleep(PACE.after(failures)).await;
         failures += 1;
     }
+    true
 }
 
 async fn delete(ctx: &Ctx, node: &NodeKey, reason: DisruptionReason) -> Result<(), ApiError> {
@@ -146,24 +159,30 @@ async fn delete(ctx: &Ctx, node: &NodeKey, reason: DisruptionReason) -> Result<(
     Ok(())
 }
 
-/// Marks that cannot be taken back now are taken back by the next pass: nothing has these nodes any more.
 async fn roll_back(ctx: &Ctx, taken: &Taken, started: &Started, why: &str) {
-    let Command { nodes, .. } = &started.command;
-    error!(command = %started.command, error = why, "could not carry command out");
-    ctx.metrics.disruption.queue_failure(&decision(&started.command));
-    ctx.index.unmark_for_deletion(nodes);
-    taken.release(nodes);
+    let Started { command, line, .. } = started;
+    log!(error, line, error = why, "could not carry command out");
+    ctx.metrics.disruption.queue_failure(&decision(command));
+    give_back(ctx, &command.nodes, why).await;
+    // Only now, so that no new command marks a node while its old marks are being taken off.
+    taken.release(&command.nodes);
     let view = ctx.index.view();
-    for node in nodes {
-        if let Err(cause) = heal::clear(ctx, &view, node).await {
-            debug!(NodeClaim = %node, error = %chain(&cause), "the marks of a failed command are left to the next pass");
-        }
-        notices::failed(ctx, &view, node, why);
-    }
     for claim in &started.replacements {
         if let Some(claim) = view.claims.named(claim.as_str()) {
             debug!(NodeClaim = %claim.name_any(), "a replacement of a failed command stays");
         }
+    }
+}
+
+/// Takes the marks off nodes that stay. Marks that cannot be taken off now are taken off by the next pass.
+async fn give_back(ctx: &Ctx, nodes: &[NodeKey], why: &str) {
+    ctx.index.unmark_for_deletion(nodes);
+    for node in nodes {
+        let view = ctx.index.view();
+        if let Err(cause) = heal::clear(ctx, &view, node).await {
+            debug!(NodeClaim = %node, error = %chain(&cause), "the marks of a failed command are left to the next pass");
+        }
+        notices::failed(ctx, &view, node, why);
     }
 }
 

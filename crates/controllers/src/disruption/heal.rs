@@ -6,6 +6,7 @@ use api::{
     conditions::{self, node_claim as condition},
     v1::NodeClaim,
 };
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::Node;
 use model::{NodeKey, StateNode};
 use state::View;
@@ -13,24 +14,38 @@ use state::View;
 use super::mark::{Leftover, halves, is_tainted, unmark};
 use crate::{context::Ctx, error::StepError, objects::is_deleting, writer::ApiError};
 
-/// `taken` are nodes that commands have.
+/// How many nodes are looked after at once: a crash may leave many behind, and a server may be slow.
+const AT_ONCE: usize = 50;
+
+/// `taken` are nodes that commands have. One that cannot be written does not keep the others waiting.
 pub async fn heal(ctx: &Ctx, view: &View, taken: &BTreeSet<NodeKey>) -> Result<(), StepError> {
     let free = view.snapshot.nodes.keys().filter(|key| !taken.contains(key));
-    for key in free {
-        clear(ctx, view, key).await?;
+    let marked: Vec<&NodeKey> = free.filter(|key| is_marked(view, key)).collect();
+    let mut outcome = Ok(());
+    for some in marked.chunks(AT_ONCE) {
+        let cleared = join_all(some.iter().map(|key| clear(ctx, view, key))).await;
+        outcome = outcome.and(cleared.into_iter().collect());
     }
-    Ok(())
+    outcome.map_err(StepError::from)
 }
 
 /// Takes back what a command has left on one machine.
 pub async fn clear(ctx: &Ctx, view: &View, key: &NodeKey) -> Result<(), ApiError> {
-    let Some(machine) = view.snapshot.nodes.get(key) else {
-        return Ok(());
-    };
-    let Some((claim, node)) = halves(view, machine) else {
-        return Ok(());
-    };
-    unmark(ctx, claim, node, leftover(machine, claim, node)).await
+    match found(view, key) {
+        Some((claim, node, left)) => unmark(ctx, claim, node, left).await,
+        None => Ok(()),
+    }
+}
+
+fn is_marked(view: &View, key: &NodeKey) -> bool {
+    found(view, key).is_some_and(|(_, _, left)| left != Leftover::default())
+}
+
+/// What is left on a machine that has both halves.
+fn found<'a>(view: &'a View, key: &NodeKey) -> Option<(&'a NodeClaim, &'a Node, Leftover)> {
+    let machine = view.snapshot.nodes.get(key)?;
+    let (claim, node) = halves(view, machine)?;
+    Some((claim, node, leftover(machine, claim, node)))
 }
 
 /// A machine on its way out keeps its marks; so does a node that is being deleted, which the termination owns.

@@ -11,6 +11,7 @@
 
 mod finish;
 mod heal;
+mod log;
 mod mark;
 mod notices;
 mod queue;
@@ -18,8 +19,9 @@ mod start;
 
 use std::time::Duration;
 
-use disruption::{Command, Method, Pass, Settings, decide, validate};
+use disruption::{Command, Method, Pass, Settings, Stay, Why, decide, validate};
 use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
+use jiff::Timestamp;
 use model::budget::DisruptionReason;
 use parking_lot::Mutex;
 use state::View;
@@ -40,9 +42,10 @@ const IDLE: Duration = Duration::from_secs(10);
 const UNSYNCED: Duration = Duration::from_secs(1);
 /// Longer than pod events are deduplicated for, so that none can hide in between.
 const VALIDATION_DELAY: Duration = Duration::from_secs(15);
-/// What was decided about a cluster that has not changed since holds, but for protections and budgets that come to
-/// their hour.
+/// What was decided about a cluster that has not changed since holds for so long, unless the hour of something is known.
 const MEMORY: Duration = Duration::from_secs(60);
+/// When nothing could be decided for so long, the log says so.
+const ABNORMAL: Duration = Duration::from_secs(15 * 60);
 const PACE: Pace = Pace::new(Duration::from_secs(1), Duration::from_secs(60));
 
 pub struct Disruption {
@@ -93,8 +96,16 @@ impl Disruption {
 
     async fn decide(&self, queue: mpsc::UnboundedSender<Started>) {
         let mut failures = 0;
+        let mut looked = Instant::now();
         loop {
-            let wait = match self.turn(&queue).await {
+            let turn = self.turn(&queue).await;
+            if matches!(turn, Ok(Turn::Acted | Turn::Idle)) {
+                looked = Instant::now();
+            } else if looked.elapsed() >= ABNORMAL {
+                debug!(controller = Self::NAME, time_since = ?looked.elapsed(), "abnormal time between runs");
+                looked = Instant::now();
+            }
+            let wait = match turn {
                 Ok(Turn::Acted) => Duration::ZERO,
                 Ok(Turn::Idle) => IDLE,
                 Ok(Turn::Unsynced) => UNSYNCED,
@@ -123,7 +134,8 @@ impl Disruption {
         }
         let pass = self.look(&view);
         if pass.commands.is_empty() {
-            *self.settled.lock() = Some((version, Instant::now() + MEMORY));
+            let holds = holds_for(&view, &pass, self.ctx.clock.now());
+            *self.settled.lock() = Some((version, Instant::now() + holds));
             return Ok(Turn::Idle);
         }
         let (later, at_once): (Vec<_>, Vec<_>) = pass
@@ -209,4 +221,24 @@ impl Disruption {
         }
         any
     }
+}
+
+/// For how long there will be nothing to do if nothing changes in the cluster.
+fn holds_for(view: &View, pass: &Pass, now: Timestamp) -> Duration {
+    if pass.stays.iter().any(|stay| waits_for_a_window(view, stay)) {
+        return Duration::ZERO;
+    }
+    let ends = pass.stays.iter().filter_map(|stay| stay.why.ends()).min();
+    let left = ends.map(|end| Duration::try_from(end.duration_since(now)).unwrap_or_default());
+    left.map_or(MEMORY, |left| left.min(MEMORY))
+}
+
+/// Whether a budget keeps the node that counts at some hours only: when the hour comes, nothing in the cluster changes.
+fn waits_for_a_window(view: &View, stay: &Stay) -> bool {
+    let Why::Budget { pool, .. } = &stay.why else {
+        return false;
+    };
+    let pool = view.snapshot.pools.get(pool);
+    let budgets = pool.and_then(|pool| pool.disruption.budgets.as_ref().ok());
+    budgets.is_some_and(|budgets| budgets.iter().any(|budget| budget.window.is_some()))
 }

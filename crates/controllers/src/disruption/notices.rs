@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use api::v1::NodeClaim;
+use api::v1::{NodeClaim, NodePool};
 use disruption::{Command, Ledger, Method, Pass, Rejection, Stay, Why, balanced};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use model::{NodeKey, Pod, StateNode, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy};
 use state::View;
+use tracing::{debug, error};
 
 use crate::{
     context::Ctx,
@@ -51,8 +52,10 @@ pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
         if command.method == Method::Consolidation && !command.replacements.is_empty() {
             candidate(ctx, view, command);
         }
+        approved(ctx, view, command);
     }
-    for score in &pass.scores {
+    let taken = pass.commands.iter().flat_map(|command| &command.scores);
+    for score in taken.chain(&pass.refused) {
         let balanced = score.policy == ConsolidationPolicy::Balanced;
         let policy = match score.policy {
             ConsolidationPolicy::WhenEmpty => "WhenEmpty",
@@ -63,9 +66,17 @@ pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
         ctx.metrics
             .disruption
             .weighed(score.pool.as_str(), policy, score.is_approved(), worth);
-        if balanced && score.is_approved() {
-            approved(ctx, view, score);
-        }
+        debug!(
+            NodePool = %score.pool,
+            policy,
+            score = score.score,
+            approved = score.is_approved(),
+            saving = score.saving,
+            disruption = score.disruption,
+            "pool-price" = score.total.price,
+            "pool-disruption" = score.total.disruption,
+            "weighed a move"
+        );
     }
 }
 
@@ -77,19 +88,14 @@ fn staying(ctx: &Ctx, view: &View, stay: &Stay) {
         .get(&stay.node)
         .is_some_and(|machine| drifted(machine));
     let message = stay.why.to_string();
-    match &stay.why {
-        Why::Blocked(_) => tell(ctx, view, &stay.node, |about| {
+    if matches!(stay.why, Why::Blocked(_)) || (drifted && stay.why.blocks_drift()) {
+        tell(ctx, view, &stay.node, |about| {
             Notice::normal("DisruptionBlocked", about, message.clone())
-        }),
-        Why::Stranded { .. } | Why::Starting { .. } | Why::NoSpare { .. } if drifted => {
-            tell(ctx, view, &stay.node, |about| {
-                Notice::normal("DisruptionBlocked", about, message.clone())
-            });
-        }
-        why if why.is_unconsolidatable() => tell(ctx, view, &stay.node, |about| {
+        });
+    } else if stay.why.is_unconsolidatable() {
+        tell(ctx, view, &stay.node, |about| {
             Notice::normal("Unconsolidatable", about, message.clone()).every(SignedDuration::from_mins(15))
-        }),
-        _ => {}
+        });
     }
 }
 
@@ -100,12 +106,12 @@ fn command_for(command: &Command, node: &NodeKey) -> String {
         count => format!("node {node} and {} more", count - 1),
     };
     let replacements = match command.replacements.len() {
-        0 => "nothing".to_owned(),
-        1 => "1 node".to_owned(),
-        count => format!("{count} nodes"),
+        0 => String::new(),
+        1 => " with 1 node".to_owned(),
+        count => format!(" with {count} nodes"),
     };
     format!(
-        "{} {nodes} with {replacements}, saving ${:.2} an hour",
+        "{} {nodes}{replacements}, saving ${:.2} an hour",
         command.decision(),
         command.saving
     )
@@ -130,27 +136,44 @@ pub fn rejected(ctx: &Ctx, view: &View, rejection: &Rejection) {
     }
 }
 
-fn approved(ctx: &Ctx, view: &View, score: &balanced::Score) {
-    let Some(pool) = view.pools.named(score.pool.as_str()) else {
-        return;
-    };
+/// Pools with policy Balanced are told of the commands that they take, or the node that goes alone is.
+fn approved(ctx: &Ctx, view: &View, command: &Command) {
+    let voted = |score: &&balanced::Score| score.policy == ConsolidationPolicy::Balanced;
+    for score in command.scores.iter().filter(voted) {
+        let message = worth(score);
+        let notice = |about| Notice::normal("ConsolidationApproved", about, message.clone());
+        match &command.nodes[..] {
+            [only] => tell(ctx, view, only, notice),
+            _ => {
+                let about = view.pools.named(score.pool.as_str()).map(|pool| about_pool(pool));
+                about.into_iter().for_each(|about| ctx.outbox.publish(notice(about)));
+            }
+        }
+    }
+}
+
+fn worth(score: &balanced::Score) -> String {
     let share = |part: f64, whole: f64| 100.0 * part / whole;
-    let message = format!(
+    format!(
         "A move scores {:.2}, and {:.2} is enough (k=2): it saves {:.1}% of the cost for {:.1}% of the disruption",
         score.score,
         balanced::THRESHOLD,
         share(score.saving, score.total.price),
         share(score.disruption, score.total.disruption),
-    );
-    let about = About::pool(score.pool.as_str(), &pool.uid().unwrap_or_default());
-    ctx.outbox
-        .publish(Notice::normal("ConsolidationApproved", about, message));
+    )
+}
+
+fn about_pool(pool: &NodePool) -> About {
+    About::pool(&pool.name_any(), &pool.uid().unwrap_or_default())
 }
 
 /// The state of every pool's budget, as metrics; and as an event where it is shut.
 pub fn budgets(ctx: &Ctx, view: &View, now: Timestamp) {
     let ledger = Ledger::open(&view.snapshot, now);
     for (name, page) in ledger.pages() {
+        if let Some(problem) = &page.problem {
+            error!(NodePool = %name, error = %problem, "could not read disruption budgets, so that they allow nothing");
+        }
         for reason in DisruptionReason::ALL {
             let allowed = page.allowed(reason);
             ctx.metrics
@@ -158,9 +181,12 @@ pub fn budgets(ctx: &Ctx, view: &View, now: Timestamp) {
                 .budget(name.as_str(), reason, allowed, page.disrupting);
             let shut = page.total > 0 && allowed == 0;
             if let Some(pool) = view.pools.named(name.as_str()).filter(|_| shut) {
-                let about = About::pool(name.as_str(), &pool.uid().unwrap_or_default());
-                let message = format!("No allowed disruptions for disruption reason {reason} due to blocking budget");
-                let notice = Notice::normal("DisruptionBlocked", about, message);
+                let why = page.problem.as_ref().map(|problem| format!(": {problem}"));
+                let message = format!(
+                    "No allowed disruptions for disruption reason {reason} due to blocking budget{}",
+                    why.unwrap_or_default()
+                );
+                let notice = Notice::normal("DisruptionBlocked", about_pool(pool), message);
                 ctx.outbox.publish(
                     notice
                         .told_apart_by(reason.as_str())
@@ -220,8 +246,12 @@ pub fn waiting(ctx: &Ctx, claim: &NodeClaim, reason: DisruptionReason) {
     ));
 }
 
-/// A node that stays because its command came to nothing.
+/// A node that stays because its command came to nothing. One that goes for another reason is told nothing of the kind.
 pub fn failed(ctx: &Ctx, view: &View, node: &NodeKey, why: &str) {
+    let machine = view.snapshot.nodes.get(node);
+    if machine.is_none_or(|machine| machine.is_leaving()) {
+        return;
+    }
     let message = format!("The node stays, its disruption was taken back: {why}");
     tell(ctx, view, node, |about| {
         Notice::normal("DisruptionBlocked", about, message.clone()).told_apart_by(message.clone())

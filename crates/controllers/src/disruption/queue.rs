@@ -7,12 +7,16 @@ use model::{ClaimName, NodeKey};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::log::Line;
+
 /// A command whose nodes are marked and whose replacements exist.
 #[derive(Clone, Debug)]
 pub struct Started {
     pub command: Command,
     pub replacements: Vec<ClaimName>,
     pub deadline: Instant,
+    /// As it was when it was begun.
+    pub line: Line,
 }
 
 /// The nodes that commands have. Kept in memory alone: what a crash leaves behind is taken back by the next process.

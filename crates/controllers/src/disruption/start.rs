@@ -10,44 +10,54 @@
 //!
 //! Marked earlier, the nodes' pods would be provisioned for a second time while their replacements are being created.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use api::v1::NodeClaim;
-use disruption::Command;
+use disruption::{Command, Method};
 use futures::future::join_all;
 use jiff::SignedDuration;
 use kube::ResourceExt;
-use model::{CapacityType, InstanceTypeName, NodeKey, NodeName, StateNode};
+use model::{NodeKey, StateNode};
+use scheduler::Launch;
 use state::View;
-use std::sync::Arc;
 use tokio::time::Instant;
-use tracing::{error, info};
+use tracing::error;
 
 use super::{
+    log::{Line, log},
     mark::mark,
+    notices,
     queue::{Started, Taken, patience},
 };
-use crate::{context::Ctx, error::chain, metrics::Decision, provisioning};
+use crate::{
+    context::Ctx,
+    error::chain,
+    metrics::Decision,
+    provisioning,
+    static_capacity::{Census, Slot},
+};
 
 /// `None` when the command could not be begun.
 pub async fn start(ctx: &Ctx, view: &View, taken: &Taken, mut command: Command) -> Option<Started> {
     if !taken.take(&command.nodes) {
         return None;
     }
-    log(view, &command);
+    let line = Line::of(view, &command);
+    log!(info, &line, "disrupting node(s)");
     let asked = command.nodes.clone();
-    command.nodes = marked(ctx, view, &command).await;
-    // A deletion goes on with the nodes that could be marked. What is to be replaced is replaced as a whole.
-    let partial = command.nodes.len() < asked.len();
-    if command.nodes.is_empty() || (partial && !command.replacements.is_empty()) {
-        taken.release(&asked);
-        return None;
-    }
-    taken.release(asked.iter().filter(|node| !command.nodes.contains(node)));
-    let Some(replacements) = replacements(ctx, view, &command).await else {
-        taken.release(&command.nodes);
-        return None;
+    let replacements = match begin(ctx, view, &mut command).await {
+        Ok(replacements) => replacements,
+        Err(why) => {
+            taken.release(&asked);
+            let view = ctx.index.view();
+            for node in &asked {
+                notices::failed(ctx, &view, node, why);
+            }
+            return None;
+        }
     };
+    let going: BTreeSet<&NodeKey> = command.nodes.iter().collect();
+    taken.release(asked.iter().filter(|node| !going.contains(node)));
     ctx.index.mark_for_deletion(&command.nodes);
     nominate(ctx, view, &command);
     ctx.metrics
@@ -57,22 +67,48 @@ pub async fn start(ctx: &Ctx, view: &View, taken: &Taken, mut command: Command) 
         deadline: Instant::now() + patience(taken.nodes().len()),
         replacements: replacements.iter().map(|claim| claim.name_any().into()).collect(),
         command,
+        line,
     })
+}
+
+/// Leaves the command with the nodes that could be marked, and answers with what was created in their place; or says why
+/// nothing comes of it.
+async fn begin(ctx: &Ctx, view: &View, command: &mut Command) -> Result<Vec<NodeClaim>, &'static str> {
+    let _held = slots(ctx, command).ok_or("its pool has no room for a replacement")?;
+    let marked = marked(ctx, view, command).await;
+    // A deletion goes on with the nodes that could be marked. What is to be replaced is replaced as a whole.
+    let partial = marked.len() < command.nodes.len();
+    if marked.is_empty() || (partial && !command.replacements.is_empty()) {
+        return Err("its nodes could not be marked");
+    }
+    command.nodes = marked;
+    let created = replacements(ctx, view, command).await;
+    created.ok_or("a replacement could not be created")
+}
+
+/// Room under the limit of a static pool, held until the replacement is there: whoever else fills the pool up must not
+/// take it meanwhile.
+fn slots(ctx: &Ctx, command: &Command) -> Option<Vec<Slot>> {
+    if command.method != Method::StaticDrift {
+        return Some(Vec::new());
+    }
+    let slot = |launch: &Launch| {
+        let limit = ctx.index.view().snapshot.pools.get(&launch.pool)?.node_limit();
+        let there = || Census::of(&ctx.index.view(), &launch.pool).total();
+        ctx.slots.reserve(&launch.pool, limit, 1, there).pop()
+    };
+    command.replacements.iter().map(slot).collect()
 }
 
 /// The nodes that could be marked.
 async fn marked(ctx: &Ctx, view: &View, command: &Command) -> Vec<NodeKey> {
-    let machines: Vec<&Arc<StateNode>> = command
-        .nodes
-        .iter()
-        .filter_map(|key| view.snapshot.nodes.get(key))
-        .collect();
+    let machines: Vec<&Arc<StateNode>> = machines(view, command).collect();
     let results = join_all(machines.iter().map(|machine| mark(ctx, machine, command.reason()))).await;
     let mut marked = Vec::new();
     for (machine, result) in machines.into_iter().zip(results) {
         match result {
-            Ok(Some(_)) => marked.push(machine.key.clone()),
-            Ok(None) => {}
+            Ok(true) => marked.push(machine.key.clone()),
+            Ok(false) => {}
             Err(cause) => {
                 error!(NodeClaim = %machine.key, error = %chain(&cause), "could not mark node for disruption");
             }
@@ -117,56 +153,11 @@ pub fn decision(command: &Command) -> Decision {
     }
 }
 
-fn machines<'a>(view: &'a View, command: &'a Command) -> impl Iterator<Item = &'a Arc<StateNode>> + Clone {
+fn machines<'a>(view: &'a View, command: &'a Command) -> impl Iterator<Item = &'a Arc<StateNode>> {
     command.nodes.iter().filter_map(|key| view.snapshot.nodes.get(key))
 }
 
 fn pools(view: &View, command: &Command) -> BTreeSet<String> {
     let pools = machines(view, command).filter_map(|machine| machine.pool());
     pools.map(|pool| pool.as_str().to_owned()).collect()
-}
-
-fn log(view: &View, command: &Command) {
-    let nodes = machines(view, command).map(|machine| {
-        let kind = machine
-            .instance_type()
-            .map_or_else(String::new, |kind| kind.to_string());
-        let paid = machine.capacity_type().map(CapacityType::as_str).unwrap_or_default();
-        let node = machine.node_name().map(NodeName::as_str).unwrap_or_default();
-        format!("{node} ({}, {kind}, {paid})", machine.key)
-    });
-    let replacements = command
-        .replacements
-        .iter()
-        .map(|launch| launch.choice.capacity_type.as_str());
-    let types = match command.replacements.as_slice() {
-        [only] => {
-            let names: Vec<&str> = only
-                .instance_types
-                .iter()
-                .take(5)
-                .map(InstanceTypeName::as_str)
-                .collect();
-            let more = only.instance_types.len().saturating_sub(5);
-            let rest = if more > 0 {
-                format!(" and {more} other(s)")
-            } else {
-                String::new()
-            };
-            format!("{}{rest}", names.join(", "))
-        }
-        _ => String::new(),
-    };
-    info!(
-        command = %command,
-        decision = command.decision(),
-        "disrupted-node-count" = command.nodes.len(),
-        "replacement-node-count" = command.replacements.len(),
-        "pod-count" = command.pods,
-        nodepools = %pools(view, command).into_iter().collect::<Vec<_>>().join(", "),
-        "disrupted-nodes" = %nodes.collect::<Vec<_>>().join(", "),
-        "replacement-nodes" = %replacements.collect::<Vec<_>>().join(", "),
-        "instance-types" = %types,
-        "disrupting node(s)"
-    );
 }

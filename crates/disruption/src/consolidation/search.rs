@@ -85,8 +85,8 @@ pub(crate) struct Search<'a, 'w> {
     version: usize,
     pub commands: Vec<Command>,
     pub stays: BTreeMap<NodeKey, Why>,
-    /// Every move that was scored and taken or, for want of score, refused.
-    pub scores: Vec<Score>,
+    /// The scores of moves that were refused for want of one.
+    pub refused: Vec<Score>,
 }
 
 impl<'a, 'w> Search<'a, 'w> {
@@ -115,7 +115,7 @@ impl<'a, 'w> Search<'a, 'w> {
             version: 0,
             commands: Vec::new(),
             stays: BTreeMap::new(),
-            scores: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -183,10 +183,7 @@ impl<'a, 'w> Search<'a, 'w> {
         let fits = self.ledger.admits(pools, REASON);
         if let ([index], false) = (indices, fits) {
             let candidate = &self.candidates[*index];
-            let why = Why::Budget {
-                pool: candidate.pool.name.clone(),
-                reason: REASON,
-            };
+            let why = self.ledger.refusal(&candidate.pool.name, REASON);
             self.stays.insert(candidate.key().clone(), why);
         }
         fits
@@ -241,7 +238,7 @@ impl<'a, 'w> Search<'a, 'w> {
         }
         let scores = balanced::scores(&candidates, saving, &self.totals);
         if let Some(short) = scores.iter().find(|score| !score.is_approved()).cloned() {
-            self.scores.extend(scores);
+            self.refused.extend(scores);
             return Err(Why::Score {
                 pool: short.pool,
                 score: short.score,
@@ -276,7 +273,6 @@ impl<'a, 'w> Search<'a, 'w> {
         }
         self.taken.extend(indices);
         self.version += 1;
-        self.scores.extend(proposal.scores);
         self.commands.push(Command {
             method: Method::Consolidation,
             nodes,
@@ -284,6 +280,7 @@ impl<'a, 'w> Search<'a, 'w> {
             placements: proposal.placements,
             pods: candidates.iter().map(|candidate| candidate.pods.len()).sum(),
             saving: proposal.saving,
+            scores: proposal.scores,
         });
     }
 }

@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use model::{Pool, PoolName, ResourceName, Resources, Snapshot, budget::DisruptionReason};
+use model::{Pool, PoolName, Resources, Snapshot, StateNode, budget::DisruptionReason};
 use scheduler::{Choice, Launch};
 
-use super::has_drifted;
 use crate::{
     Candidate, Command, Ledger, Method,
     prices::cheapest,
@@ -13,73 +12,76 @@ use crate::{
     stay::{Stay, Why},
 };
 
-/// One command for each drifted node, as far as the budgets reach and the pool's limit on nodes leaves room for the
-/// replacement beside it.
-pub(crate) fn decide(scene: Scene<'_>, candidates: &[Candidate], ledger: &mut Ledger) -> (Vec<Command>, Vec<Stay>) {
+const REASON: DisruptionReason = DisruptionReason::Drifted;
+
+/// One command for each of these nodes in their order, as far as the budgets reach and the pool's limit on nodes leaves room
+/// for the replacement beside it.
+pub(crate) fn decide(scene: Scene<'_>, drifted: &[&Candidate], ledger: &mut Ledger) -> (Vec<Command>, Vec<Stay>) {
     let mut pools: BTreeMap<&PoolName, Vec<&Candidate>> = BTreeMap::new();
-    for candidate in candidates {
-        if candidate.pool.is_static() && has_drifted(candidate) {
-            pools.entry(&candidate.pool.name).or_default().push(candidate);
-        }
+    for candidate in drifted {
+        pools.entry(&candidate.pool.name).or_default().push(candidate);
     }
     let (mut commands, mut stays) = (Vec::new(), Vec::new());
-    for (name, mut drifted) in pools {
-        drifted.sort_by_key(|candidate| {
-            let since = candidate.node.claim.as_ref().and_then(|claim| claim.drifted_at);
-            (since, candidate.key().clone())
-        });
-        let mut spare = spare(scene.snapshot, &drifted[0].pool);
+    for (name, drifted) in pools {
+        let pool = &drifted[0].pool;
+        let replacement = replacement(scene, pool);
+        let mut room = room(scene.snapshot, pool);
         for candidate in drifted {
-            let stay = |why| Stay {
+            let why = match &replacement {
+                Err(why) => why.clone(),
+                Ok(_) if room == Some(0) => Why::NoSpare {
+                    pool: name.clone(),
+                    limit: pool.node_limit().unwrap_or_default(),
+                },
+                Ok(_) if !ledger.take(name, REASON) => ledger.refusal(name, REASON),
+                Ok(launch) => {
+                    room = room.map(|room| room - 1);
+                    commands.push(Command {
+                        method: Method::StaticDrift,
+                        nodes: vec![candidate.key().clone()],
+                        replacements: vec![launch.clone()],
+                        placements: Vec::new(),
+                        pods: candidate.pods.len(),
+                        saving: candidate.price - launch.choice.price,
+                        scores: Vec::new(),
+                    });
+                    continue;
+                }
+            };
+            stays.push(Stay {
                 node: candidate.key().clone(),
                 why,
-            };
-            let Some(launch) = from_template(scene, &candidate.pool).filter(|_| spare > 0) else {
-                stays.push(stay(Why::NoSpare { pool: name.clone() }));
-                continue;
-            };
-            if !ledger.take(name, DisruptionReason::Drifted) {
-                stays.push(stay(Why::Budget {
-                    pool: name.clone(),
-                    reason: DisruptionReason::Drifted,
-                }));
-                continue;
-            }
-            spare -= 1;
-            commands.push(Command {
-                method: Method::StaticDrift,
-                nodes: vec![candidate.key().clone()],
-                saving: candidate.price - launch.choice.price,
-                replacements: vec![launch],
-                placements: Vec::new(),
-                pods: candidate.pods.len(),
             });
         }
     }
     (commands, stays)
 }
 
-/// How many nodes the pool may have beside those that it has. None while it has more than it should: those that are
-/// too many go first.
-fn spare(snapshot: &Snapshot, pool: &Pool) -> i64 {
-    let machines = snapshot.nodes.values().filter(|machine| machine.is_managed());
-    let of_pool = machines.filter(|machine| machine.pool().as_ref() == Some(&pool.name));
-    let (mut all, mut staying) = (0i64, 0i64);
-    for machine in of_pool {
-        all += 1;
-        staying += i64::from(!machine.is_leaving());
+/// What takes the place of any one of the pool's nodes. Nothing while the pool has more of them than it should: those that
+/// are too many go first.
+fn replacement(scene: Scene<'_>, pool: &Pool) -> Result<Launch, Why> {
+    let staying = machines(scene.snapshot, pool).filter(|machine| !machine.is_leaving());
+    let (nodes, replicas) = (staying.count() as u64, pool.replicas.unwrap_or(0));
+    let name = || pool.name.clone();
+    if i64::try_from(nodes).is_ok_and(|nodes| nodes > replicas) {
+        return Err(Why::Surplus {
+            pool: name(),
+            nodes,
+            replicas,
+        });
     }
-    let replicas = pool.replicas.unwrap_or(0);
-    if replicas == 0 || staying > replicas {
-        return 0;
-    }
-    let nodes = ResourceName::NODES;
-    if !pool.limits.lists(nodes.as_str()) {
-        return i64::MAX;
-    }
-    let one = model::Quantity::from_int(1).nanos();
-    let limit = i64::try_from(pool.limits.get(nodes.as_str()).nanos() / one).unwrap_or(i64::MAX);
-    (limit - all).max(0)
+    from_template(scene, pool).ok_or_else(|| Why::NothingSold { pool: name() })
+}
+
+/// How many nodes the pool may have beside those that it has; as many as one likes without a limit.
+fn room(snapshot: &Snapshot, pool: &Pool) -> Option<u64> {
+    let there = || machines(snapshot, pool).count() as u64;
+    pool.node_limit().map(|limit| limit.saturating_sub(there()))
+}
+
+fn machines<'s>(snapshot: &'s Snapshot, pool: &'s Pool) -> impl Iterator<Item = &'s Arc<StateNode>> {
+    let managed = snapshot.nodes.values().filter(|machine| machine.is_managed());
+    managed.filter(|machine| machine.pool().as_ref() == Some(&pool.name))
 }
 
 /// A node straight from the template: which of the pool's instance types it is, is left to the cloud.
@@ -105,7 +107,7 @@ fn from_template(scene: Scene<'_>, pool: &Pool) -> Option<Launch> {
         instance_types: sold.iter().map(|(kind, _)| kind.name.clone()).collect(),
         requests: Resources::default(),
         pods: Vec::new(),
-        labels: Arc::new(pool.template.labels.clone()),
+        labels: Arc::new(pool.claim_labels(requirements, &scene.snapshot.vocabulary)),
         min_values_relaxed: false,
         device_drivers: Default::default(),
     })

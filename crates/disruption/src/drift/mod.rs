@@ -11,7 +11,7 @@ pub(crate) mod fixed;
 
 use std::collections::BTreeSet;
 
-use model::{NodeKey, budget::DisruptionReason};
+use model::{NodeKey, Pool, budget::DisruptionReason};
 use scheduler::{Answer, Search, WhatIf};
 
 use crate::{
@@ -21,16 +21,16 @@ use crate::{
     stay::{Stay, Why},
 };
 
-pub(crate) fn has_drifted(candidate: &Candidate) -> bool {
+fn has_drifted(candidate: &Candidate) -> bool {
     let claim = candidate.node.claim.as_ref();
     claim.is_some_and(|claim| claim.drifted.is_some())
 }
 
-/// Drifted nodes of pools that follow the pods: empty ones first, then the oldest drift, then by name.
-pub(crate) fn in_order(candidates: &[Candidate]) -> Vec<&Candidate> {
+/// Drifted nodes of such pools: empty ones first, then the oldest drift, then by name.
+pub(crate) fn in_order(candidates: &[Candidate], of: impl Fn(&Pool) -> bool) -> Vec<&Candidate> {
     let mut drifted: Vec<&Candidate> = candidates
         .iter()
-        .filter(|candidate| !candidate.pool.is_static() && has_drifted(candidate))
+        .filter(|candidate| of(&candidate.pool) && has_drifted(candidate))
         .collect();
     drifted.sort_by_key(|candidate| {
         let since = candidate.node.claim.as_ref().and_then(|claim| claim.drifted_at);
@@ -63,10 +63,7 @@ pub(crate) fn decide<'a>(
         let pool = &candidate.pool.name;
         let node = candidate.key().clone();
         let refused = if ledger.left(pool, reason) == 0 {
-            Why::Budget {
-                pool: pool.clone(),
-                reason,
-            }
+            ledger.refusal(pool, reason)
         } else if !cluster.remembers() && !drifting.commands.is_empty() {
             Why::Devices
         } else {
@@ -107,6 +104,7 @@ fn replace<'a>(
         replacements: plan.launches,
         placements: plan.placements,
         pods: candidate.pods.len(),
+        scores: Vec::new(),
     };
     Ok((command, filled))
 }

@@ -15,8 +15,8 @@ pub(super) fn check(node: &StateNode, now: Timestamp) -> Result<(), Blocked> {
     if node.is_leaving() {
         return Err(Blocked::Leaving);
     }
-    if node.is_nominated(now) {
-        return Err(Blocked::Nominated);
+    match node.nominated_until.filter(|_| node.is_nominated(now)) {
+        Some(until) => Err(Blocked::Nominated(until)),
+        None => Ok(()),
     }
-    Ok(())
 }

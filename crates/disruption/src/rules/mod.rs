@@ -20,8 +20,8 @@ pub enum Blocked {
     NotInitialized,
     /// Somebody is removing it already.
     Leaving,
-    /// Pods are on their way to it.
-    Nominated,
+    /// Pods are on their way to it, and are waited for until then.
+    Nominated(Timestamp),
     /// `karpenter.sh/do-not-disrupt` on the node.
     NodeProtected,
     /// It does not say which pool it belongs to.
@@ -40,7 +40,10 @@ pub enum Blocked {
         budget: PodKey,
     },
     /// More than one disruption budget covers the pod, which the eviction API refuses.
-    SeveralBudgets(PodKey),
+    SeveralBudgets {
+        pod: PodKey,
+        budgets: Vec<PodKey>,
+    },
 }
 
 impl fmt::Display for Blocked {
@@ -49,7 +52,7 @@ impl fmt::Display for Blocked {
             Blocked::NoNode => write!(f, "its node has not joined the cluster"),
             Blocked::NotInitialized => write!(f, "the node is still starting"),
             Blocked::Leaving => write!(f, "the node is on its way out already"),
-            Blocked::Nominated => write!(f, "pending pods are expected on the node"),
+            Blocked::Nominated(until) => write!(f, "pending pods are expected on the node until {until:.0}"),
             Blocked::NodeProtected => write!(f, "annotation karpenter.sh/do-not-disrupt is set on the node"),
             Blocked::NoPoolLabel => write!(f, "label karpenter.sh/nodepool is missing"),
             Blocked::PoolUnknown(pool) => write!(f, "NodePool {pool} does not exist"),
@@ -67,10 +70,12 @@ impl fmt::Display for Blocked {
             Blocked::Budget { pod, budget } => {
                 write!(f, "PodDisruptionBudget {budget} allows no eviction of pod {pod} now")
             }
-            Blocked::SeveralBudgets(pod) => {
+            Blocked::SeveralBudgets { pod, budgets } => {
+                let names: Vec<String> = budgets.iter().map(ToString::to_string).collect();
                 write!(
                     f,
-                    "more than one PodDisruptionBudget covers pod {pod}, so that it cannot be evicted"
+                    "more than one PodDisruptionBudget covers pod {pod}, so that it cannot be evicted: {}",
+                    names.join(", ")
                 )
             }
         }
@@ -82,7 +87,7 @@ impl Blocked {
     fn is_pods_word(&self) -> bool {
         matches!(
             self,
-            Blocked::PodProtected { .. } | Blocked::Budget { .. } | Blocked::SeveralBudgets(_)
+            Blocked::PodProtected { .. } | Blocked::Budget { .. } | Blocked::SeveralBudgets { .. }
         )
     }
 
@@ -91,24 +96,24 @@ impl Blocked {
         match self {
             Blocked::NoNode | Blocked::NotInitialized => "NodeStarting",
             Blocked::Leaving => "Leaving",
-            Blocked::Nominated => "Nominated",
+            Blocked::Nominated(_) => "Nominated",
             Blocked::NodeProtected | Blocked::PodProtected { .. } => "DoNotDisrupt",
             Blocked::NoPoolLabel | Blocked::PoolUnknown(_) => "NoNodePool",
             Blocked::NoInstanceTypes(_) => "UnknownPrice",
-            Blocked::Budget { .. } | Blocked::SeveralBudgets(_) => "PodDisruptionBudget",
+            Blocked::Budget { .. } | Blocked::SeveralBudgets { .. } => "PodDisruptionBudget",
         }
     }
 
     /// What is in the way, where it has a name.
     pub fn object(&self) -> Option<String> {
         match self {
-            Blocked::PodProtected { pod, .. } | Blocked::SeveralBudgets(pod) => Some(pod.to_string()),
+            Blocked::PodProtected { pod, .. } | Blocked::SeveralBudgets { pod, .. } => Some(pod.to_string()),
             Blocked::Budget { budget, .. } => Some(budget.to_string()),
             Blocked::PoolUnknown(pool) | Blocked::NoInstanceTypes(pool) => Some(pool.to_string()),
             Blocked::NoNode
             | Blocked::NotInitialized
             | Blocked::Leaving
-            | Blocked::Nominated
+            | Blocked::Nominated(_)
             | Blocked::NodeProtected
             | Blocked::NoPoolLabel => None,
         }

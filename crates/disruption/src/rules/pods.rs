@@ -44,7 +44,12 @@ fn budgets_allow<'a>(guards: &mut Guards<'a>, pod: &'a Arc<Pod>) -> Result<(), B
     let budget = match guards.covering(pod) {
         [] => return Ok(()),
         [budget] => *budget,
-        _ => return Err(Blocked::SeveralBudgets(pod.key.clone())),
+        several => {
+            return Err(Blocked::SeveralBudgets {
+                pod: pod.key.clone(),
+                budgets: several.iter().map(|budget| budget.key.clone()).collect(),
+            });
+        }
     };
     if budget.disruptions_allowed > 0 || (budget.unhealthy_always_allowed && !pod.ready) {
         return Ok(());

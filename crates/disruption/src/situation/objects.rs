@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use model::{
     Claim, ClaimPhase, InstanceType, Labels, NodeFacts, NodeKey, Operator, Pod, PodKey, Requirement, Snapshot,
     StateNode, Toleration, Volume, VolumeClaim,
-    pod::{DoNotDisrupt, LabelSelector, PodOwner, PodPhase, PodShape, PodTerm, PodVolume, TopologySpread},
+    pod::{DoNotDisrupt, LabelSelector, NodeTerm, PodOwner, PodPhase, PodShape, PodTerm, PodVolume, TopologySpread},
     samples,
     snapshot::DisruptionBudget,
     vocabulary,
@@ -130,25 +130,28 @@ fn pod(line: &Line<'_>, name: String) -> Pod {
         let key = if key == "zone" { vocabulary::ZONE } else { key };
         shape.node_selector.push(Requirement::one_of(key, [value]));
     }
+    let app = line.map("label").find(|(key, _)| *key == "app");
+    let app = app.map_or(line.name, |(_, app)| app);
     if line.says("apart") {
-        shape.affinity.required_anti.push(PodTerm {
-            topology_key: vocabulary::HOSTNAME.to_owned(),
-            selector: Some(selecting(line.name)),
-            namespaces: Default::default(),
-            namespace_selector: None,
-            match_label_keys: Vec::new(),
-            mismatch_label_keys: Vec::new(),
-            weight: 0,
+        shape.affinity.required_anti.push(not_on_a_node_with(app, 0));
+    }
+    if line.says("aloof") {
+        shape.affinity.preferred_anti.push(not_on_a_node_with(app, 1));
+    }
+    for (key, value) in line.map("likes") {
+        let key = if key == "type" { vocabulary::INSTANCE_TYPE } else { key };
+        shape.affinity.preferred_nodes.push(NodeTerm {
+            requirements: vec![Requirement::one_of(key, [value])],
+            weight: 1,
         });
     }
     if line.says("spread") {
-        let app = line.map("label").find(|(key, _)| *key == "app");
         shape.spreads.push(TopologySpread {
             topology_key: vocabulary::ZONE.to_owned(),
             max_skew: 1,
             min_domains: None,
             required: true,
-            selector: Some(selecting(app.map_or(line.name, |(_, app)| app))),
+            selector: Some(selecting(app)),
             match_label_keys: Vec::new(),
             honor_affinity: true,
             honor_taints: false,
@@ -216,6 +219,18 @@ pub(super) fn fasten(line: &Line<'_>, pod: &mut Pod, snapshot: &mut Snapshot) {
     snapshot.volume_claims.insert(claim.key.clone(), Arc::new(claim));
     let volumes = &mut Arc::make_mut(&mut pod.shape).volumes;
     volumes.push(PodVolume::Claim(line.name.to_owned()));
+}
+
+fn not_on_a_node_with(app: &str, weight: i32) -> PodTerm {
+    PodTerm {
+        topology_key: vocabulary::HOSTNAME.to_owned(),
+        selector: Some(selecting(app)),
+        namespaces: Default::default(),
+        namespace_selector: None,
+        match_label_keys: Vec::new(),
+        mismatch_label_keys: Vec::new(),
+        weight,
+    }
 }
 
 fn selecting(app: &str) -> LabelSelector {

@@ -148,6 +148,9 @@ pub(super) fn pool(line: &Line<'_>) -> Pool {
                 .add(Requirement::one_of(key, line.list(word)));
         }
     }
+    for (key, value) in line.map("require") {
+        pool.template.requirements.add(Requirement::one_of(key, [value]));
+    }
     for (key, least) in line.map("min") {
         let key = if key == "type" { vocabulary::INSTANCE_TYPE } else { key };
         let least = least.parse().expect("a number");

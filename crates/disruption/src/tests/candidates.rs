@@ -161,14 +161,14 @@ fn every_rule_names_what_keeps_a_node() {
     );
     let shown = super::shown(&pass);
     expect_test::expect![[r#"
-        a stays: pending pods are expected on the node
+        a stays: pending pods are expected on the node until 2026-01-01T12:00:20Z
         b stays: annotation karpenter.sh/do-not-disrupt is set on the node
         c stays: its node has not joined the cluster
         d stays: label karpenter.sh/nodepool is missing
         e stays: NodePool other does not exist
         f stays: pod default/keep has annotation karpenter.sh/do-not-disrupt
         g stays: PodDisruptionBudget default/web allows no eviction of pod default/web now
-        h stays: more than one PodDisruptionBudget covers pod default/twice, so that it cannot be evicted
+        h stays: more than one PodDisruptionBudget covers pod default/twice, so that it cannot be evicted: default/one, default/two
         i stays: pod default/longer has annotation karpenter.sh/do-not-disrupt until 2026-01-01T12:01:30Z
     "#]]
     .assert_eq(&shown);

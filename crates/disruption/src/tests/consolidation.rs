@@ -2,27 +2,15 @@
 
 use expect_test::expect;
 
-use super::check;
-use crate::Settings;
-
-const TYPES: &str = "
-    type small cpu=2 memory=8Gi price=0.2 zones=a,b sell=spot,on-demand
-    type medium cpu=4 memory=16Gi price=0.4 zones=a,b sell=spot,on-demand
-    type large cpu=8 memory=32Gi price=0.8 zones=a,b sell=spot,on-demand\n";
-
-pub(super) fn with_types(rest: &str) -> String {
-    format!("{TYPES}{rest}")
-}
+use super::{check, one_large, pass_of, shown, two_large, with_types};
+use crate::{Method, Settings};
 
 /// DI-X1, DI-S6: the best ratio goes, and the others take its pods.
 #[test]
 fn the_node_with_the_least_to_move_goes() {
     check(
-        &with_types(
-            "pool general sell=on-demand types=large
-             node a pool=general type=large
-             node b pool=general type=large
-             pod one cpu=1 on=a
+        &two_large(
+            "pod one cpu=1 on=a
              pod two cpu=2 on=b count=3",
         ),
         &expect![[r#"
@@ -88,10 +76,12 @@ fn a_kept_node_stays_and_takes_the_pods_of_the_other() {
              {kept}"
         ));
         let expected = format!("consolidate a b<-one saves 0.80\nb stays: {reason}\n");
-        assert_eq!(
-            super::shown(&super::pass_of(&Settings::default(), &situation)),
-            expected
-        );
+        let pass = pass_of(&Settings::default(), &situation);
+        assert_eq!(shown(&pass), expected);
+        assert_eq!(pass.eligible[&Method::Consolidation], 1, "b counts for no method");
+        let freed = situation.replace(kept, "pod two cpu=1 on=b");
+        let freed = pass_of(&Settings::default(), &freed);
+        assert_eq!(freed.eligible[&Method::Consolidation], 2);
     }
 }
 
@@ -99,14 +89,11 @@ fn a_kept_node_stays_and_takes_the_pods_of_the_other() {
 #[test]
 fn an_expired_protection_is_none() {
     for keep in ["keep=5m started=600", "keep=bad started=0"] {
-        let situation = with_types(&format!(
-            "pool general sell=on-demand types=large
-             node a pool=general type=large
-             node b pool=general type=large
-             pod one cpu=1 on=a {keep}
+        let situation = two_large(&format!(
+            "pod one cpu=1 on=a {keep}
              pod two cpu=6 on=b count=1"
         ));
-        let shown = super::shown(&super::pass_of(&Settings::default(), &situation));
+        let shown = shown(&pass_of(&Settings::default(), &situation));
         assert!(
             shown.starts_with("consolidate a b<-one saves 0.80\n"),
             "{keep}: {shown}"
@@ -167,7 +154,7 @@ fn an_unsettled_node_is_no_destination() {
         &situation("70"),
         &expect![[r#"
             consolidate a b<-one saves 0.80
-            b stays: consolidateAfter has not passed; it will at 2026-01-01T11:59:50Z
+            b stays: its claim has no condition Consolidatable yet
         "#]],
     );
 }
@@ -176,11 +163,8 @@ fn an_unsettled_node_is_no_destination() {
 #[test]
 fn nobody_is_stranded() {
     check(
-        &with_types(
-            "pool general sell=on-demand types=large
-             node a pool=general type=large
-             node b pool=general type=large
-             pod one cpu=1 on=a
+        &two_large(
+            "pod one cpu=1 on=a
              pod two cpu=2 on=b
              pod huge cpu=99 pending",
         ),
@@ -203,11 +187,8 @@ fn nobody_is_stranded() {
         "#]],
     );
     check(
-        &with_types(
-            "pool general sell=on-demand types=large
-             node a pool=general type=large
-             node b pool=general type=large
-             pod lone cpu=1 on=a apart
+        &two_large(
+            "pod lone cpu=1 on=a apart
              pod lone2 cpu=1 on=b apart label:app=lone",
         ),
         &expect![[r#"
@@ -221,11 +202,8 @@ fn nobody_is_stranded() {
 #[test]
 fn a_pending_pod_takes_the_room_first() {
     check(
-        &with_types(
-            "pool general sell=on-demand types=large
-             node a pool=general type=large
-             node b pool=general type=large
-             pod one cpu=2 on=a
+        &two_large(
+            "pod one cpu=2 on=a
              pod two cpu=2 on=b
              pod wants cpu=5 pending",
         ),
@@ -249,18 +227,21 @@ fn consolidation_is_not_for_everyone() {
              node c pool=general type=large missing:zone
              node d pool=general type=large missing:sell
              node e pool=general type=unheard-of
+             node f pool=general type=large missing:type
              pod one cpu=1 on=a
              pod two cpu=1 on=b
              pod three cpu=1 on=c
              pod four cpu=1 on=d
-             pod five cpu=1 on=e",
+             pod five cpu=1 on=e
+             pod six cpu=1 on=f",
         ),
         &expect![[r#"
             a stays: NodePool lazy gives up only empty nodes
             b stays: NodePool fixed has a fixed number of nodes
             c stays: label topology.kubernetes.io/zone is missing
             d stays: label karpenter.sh/capacity-type is missing
-            e stays: its instance type is not known to the provider
+            e stays: its instance type unheard-of is not known to the provider
+            f stays: label node.kubernetes.io/instance-type is missing
         "#]],
     );
 }
@@ -272,7 +253,7 @@ fn deletions_stop_where_the_budget_does() {
         .map(|n| format!("node n{n} pool=general type=large\npod p{n} cpu=100m on=n{n}\n"))
         .collect();
     let situation = with_types(&format!("pool general sell=on-demand types=large budgets=30%\n{nodes}"));
-    let pass = super::pass_of(&Settings::default(), &situation);
+    let pass = pass_of(&Settings::default(), &situation);
     let gone: usize = pass.commands.iter().map(|command| command.nodes.len()).sum();
     assert_eq!(gone, 3);
 }
@@ -284,7 +265,7 @@ fn exchanges_stop_where_the_budget_does() {
         .map(|n| format!("node n{n} pool=general type=large\npod p{n} cpu=3 on=n{n} apart label:app=p\n"))
         .collect();
     let situation = with_types(&format!("pool general sell=on-demand budgets=30%\n{nodes}"));
-    let pass = super::pass_of(&Settings::default(), &situation);
+    let pass = pass_of(&Settings::default(), &situation);
     let gone: usize = pass.commands.iter().map(|command| command.nodes.len()).sum();
     assert_eq!(gone, 3);
 }
@@ -308,21 +289,28 @@ fn several_nodes_are_exchanged_for_one() {
     );
 }
 
-/// DI-M2, DI-M4, DI-R10: of two nodes of the cheapest type one is spared, and they are not exchanged for one like them.
+/// DI-M2, DI-M4, DI-R10: of two nodes of the cheapest type one is spared, and they are not exchanged for one like them,
+/// also where the pool demands more variety than would be left.
 #[test]
 fn two_nodes_are_not_exchanged_for_one_of_the_same_type() {
-    check(
-        "type small cpu=2 memory=8Gi price=0.2
-         pool general
-         node a pool=general type=small
-         node b pool=general type=small
-         pod one cpu=500m on=a
-         pod two cpu=500m on=b",
-        &expect![[r#"
-            consolidate b a<-two saves 0.20
-            a stays: pods of other nodes are moving to it
-        "#]],
-    );
+    for demand in ["", "min:type=2"] {
+        let situation = format!(
+            "type small cpu=2 memory=8Gi price=0.2
+             type tiny cpu=1 memory=4Gi price=0.19
+             pool general {demand}
+             node a pool=general type=small
+             node b pool=general type=small
+             pod one cpu=500m on=a
+             pod two cpu=500m on=b"
+        );
+        check(
+            &situation,
+            &expect![[r#"
+                consolidate b a<-two saves 0.20
+                a stays: pods of other nodes are moving to it
+            "#]],
+        );
+    }
 }
 
 /// A replacement whose saving would not outlast the exchange is none.
@@ -351,12 +339,12 @@ fn every_pools_nodes_are_seen_in_every_pass() {
         })
         .collect();
     let situation = with_types(&format!("pool even sell=on-demand\npool odd sell=on-demand\n{nodes}"));
-    let pass = super::pass_of(&Settings::default(), &situation);
+    let pass = pass_of(&Settings::default(), &situation);
     assert_eq!((pass.candidates, pass.stays.len()), (20, 20));
     let cheaper = situation
         .replace("pod p03 cpu=7", "pod p03 cpu=3")
         .replace("pod p07 cpu=7", "pod p07 cpu=1");
-    let pass = super::pass_of(&Settings::default(), &cheaper);
+    let pass = pass_of(&Settings::default(), &cheaper);
     let taken: usize = pass.commands.iter().map(|command| command.nodes.len()).sum();
     assert_eq!(
         taken + pass.stays.len(),
@@ -416,13 +404,11 @@ fn a_buffer_keeps_an_empty_node() {
 /// DI-Q14, DI-A18: every pod that moves is counted, whoever owns it.
 #[test]
 fn a_command_counts_the_pods_that_move() {
-    let situation = with_types(
-        "pool general sell=on-demand
-         node a pool=general type=large
-         pod one cpu=100m on=a count=3
+    let situation = one_large(
+        "pod one cpu=100m on=a count=3
          pod log cpu=100m on=a daemon
          pod done cpu=100m on=a finished",
     );
-    let pass = super::pass_of(&Settings::default(), &situation);
+    let pass = pass_of(&Settings::default(), &situation);
     assert_eq!(pass.commands.iter().map(|command| command.pods).sum::<usize>(), 3);
 }

@@ -33,7 +33,7 @@ fn drifted_nodes_are_replaced_oldest_first() {
             drift d saves 0.80
             drift b -> large/a/on-demand saves 0.00
             drift c -> large/a/on-demand saves 0.00
-            a stays: the budgets of NodePool general let no more nodes go for reason Drifted now
+            a stays: the budgets of NodePool general let no more nodes go for reason Drifted now: they allow 3, and 3 are down or going
             e stays: NodePool general never consolidates
         "#]],
     );
@@ -159,4 +159,74 @@ fn fixed_pools_replace_one_for_one_where_there_is_room() {
     ] {
         assert_eq!(drifts(&fleet(nodes, pool, node)), expected, "{row} {pool}");
     }
+}
+
+/// Why drifted nodes of a fixed pool have to wait, one pool for each reason.
+#[test]
+fn a_fixed_pool_says_why_a_drifted_node_stays() {
+    check(
+        &with_types(
+            "pool full replicas=2 limit:nodes=1500m
+             pool large replicas=1
+             pool gone replicas=1 types=unheard-of
+             pool shut replicas=1 budgets=0
+             node a pool=full type=large drifted=9
+             node b pool=full type=large drifted=8
+             node c pool=large type=large drifted=9
+             node d pool=large type=large drifted=9
+             node e pool=gone type=large drifted=9
+             node f pool=shut type=large drifted=9",
+        ),
+        &expect![[r#"
+            a stays: NodePool full may have 2 nodes, which leaves no room for a replacement next to them
+            b stays: NodePool full may have 2 nodes, which leaves no room for a replacement next to them
+            c stays: NodePool large has 2 nodes and asks for 1; those that are too many go first
+            d stays: NodePool large has 2 nodes and asks for 1; those that are too many go first
+            e stays: nothing that NodePool gone asks for is on sale
+            f stays: the budgets of NodePool shut let no more nodes go for reason Drifted now: they allow 0, and 0 are down or going
+        "#]],
+    );
+}
+
+/// Pods that move do not go to a node of a fixed pool that is to be replaced itself, now or later.
+#[test]
+fn a_drifted_node_of_a_fixed_pool_takes_no_pods() {
+    check(
+        &with_types(
+            "pool fixed replicas=2 budgets=1
+             pool general after=never
+             node a pool=fixed type=large drifted=30
+             node b pool=fixed type=large drifted=20
+             node c pool=general type=large drifted=10
+             pod one cpu=1 on=c",
+        ),
+        &expect![[r#"
+            drift a -> small/a/on-demand or 1 more saves 0.60
+            drift c -> small/a/on-demand or 1 more saves 0.60
+            b stays: the budgets of NodePool fixed let no more nodes go for reason Drifted now: they allow 1, and 1 are down or going
+        "#]],
+    );
+}
+
+/// An empty node would go for its drift whatever its pool says of empty nodes, so the budget for drift is what keeps it.
+#[test]
+fn an_empty_drifted_node_is_kept_by_the_budget_for_drift() {
+    check(
+        &with_types(
+            "pool general after=never budgets=Drifted:0
+             node a pool=general type=large drifted=30",
+        ),
+        &expect![[r#"
+            a stays: the budgets of NodePool general let no more nodes go for reason Drifted now: they allow 0, and 0 are down or going
+        "#]],
+    );
+}
+
+/// A claim without the labels that its pool requires would have drifted itself as soon as it was there.
+#[test]
+fn a_replacement_of_a_fixed_pool_carries_what_the_pool_requires() {
+    let situation = "pool fixed replicas=1 require:team=blue\nnode a pool=fixed type=large drifted=9";
+    let pass = pass_of(&Settings::default(), &with_types(situation));
+    let launch = &pass.commands[0].replacements[0];
+    assert_eq!(launch.labels.get("team").map(model::LabelValue::as_str), Some("blue"));
 }

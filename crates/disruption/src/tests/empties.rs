@@ -15,7 +15,7 @@ fn empty_nodes_go_dearest_first_as_far_as_the_budget_reaches() {
          node c pool=general price=2",
         &expect![[r#"
             empty b,c saves 5.00
-            a stays: the budgets of NodePool general let no more nodes go for reason Empty now
+            a stays: the budgets of NodePool general let no more nodes go for reason Empty now: they allow 2, and 2 are down or going
         "#]],
     );
 }
@@ -129,6 +129,25 @@ fn the_strictest_budget_for_a_reason_counts() {
     assert_eq!(all("broken-budget"), [0, 0, 0]);
 }
 
+/// A budget that cannot be read says so, whatever the reason for which a node would go.
+#[test]
+fn a_budget_that_cannot_be_read_is_told() {
+    check(
+        "type large cpu=8 memory=32Gi price=0.8
+         pool general broken-budget
+         node a pool=general type=large
+         node b pool=general type=large
+         node c pool=general type=large drifted=9
+         pod one cpu=1 on=b
+         pod two cpu=1 on=c",
+        &expect![[r#"
+            a stays: the budgets of NodePool general cannot be read, so that none of its nodes goes: no such day
+            b stays: the budgets of NodePool general cannot be read, so that none of its nodes goes: no such day
+            c stays: the budgets of NodePool general cannot be read, so that none of its nodes goes: no such day
+        "#]],
+    );
+}
+
 /// DI-B21, DI-B23, DI-B24, DI-B25, DI-B26, DI-B27, DI-B29.
 #[test]
 fn a_schedule_opens_and_closes_a_budget() {
@@ -169,7 +188,7 @@ fn what_the_budget_leaves_is_told() {
     let text = shown(&pass_of(&Settings::default(), &fleet(2, "", "budgets=1")));
     expect![[r#"
         empty n0 saves 1.00
-        n1 stays: the budgets of NodePool general let no more nodes go for reason Empty now
+        n1 stays: the budgets of NodePool general let no more nodes go for reason Empty now: they allow 1, and 1 are down or going
     "#]]
     .assert_eq(&text);
 }
@@ -187,8 +206,8 @@ fn the_empty_node_goes_first() {
          pod two cpu=4 on=c",
         &expect![[r#"
             empty b saves 0.80
-            a stays: the budgets of NodePool general let no more nodes go for reason Underutilized now
-            c stays: the budgets of NodePool general let no more nodes go for reason Underutilized now
+            a stays: the budgets of NodePool general let no more nodes go for reason Underutilized now: they allow 1, and 1 are down or going
+            c stays: the budgets of NodePool general let no more nodes go for reason Underutilized now: they allow 1, and 1 are down or going
         "#]],
     );
 }

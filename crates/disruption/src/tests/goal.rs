@@ -76,8 +76,8 @@ fn what_goes_later_receives_nothing_now() {
         &expect![[r#"
             consolidate b a<-two saves 0.80
             a stays: pods of other nodes are moving to it
-            c stays: the budgets of NodePool general let no more nodes go for reason Underutilized now
-            d stays: the budgets of NodePool general let no more nodes go for reason Underutilized now
+            c stays: the budgets of NodePool general let no more nodes go for reason Underutilized now: they allow 1, and 1 are down or going
+            d stays: the budgets of NodePool general let no more nodes go for reason Underutilized now: they allow 1, and 1 are down or going
         "#]],
     );
 }

@@ -17,6 +17,30 @@ use expect_test::Expect;
 
 use crate::{Command, Method, Pass, Settings, Why, decide, situation};
 
+/// Types of three sizes, on demand and as spot, in two zones.
+const TYPES: &str = "
+    type small cpu=2 memory=8Gi price=0.2 zones=a,b sell=spot,on-demand
+    type medium cpu=4 memory=16Gi price=0.4 zones=a,b sell=spot,on-demand
+    type large cpu=8 memory=32Gi price=0.8 zones=a,b sell=spot,on-demand\n";
+
+fn with_types(rest: &str) -> String {
+    format!("{TYPES}{rest}")
+}
+
+/// Node `a` of a pool that could have smaller ones.
+fn one_large(rest: &str) -> String {
+    with_types(&format!(
+        "pool general sell=on-demand\nnode a pool=general type=large\n{rest}"
+    ))
+}
+
+/// Nodes `a` and `b` of the one type that their pool buys: no other is cheaper, but one of them may do without the other.
+fn two_large(rest: &str) -> String {
+    with_types(&format!(
+        "pool general sell=on-demand types=large\nnode a pool=general type=large\nnode b pool=general type=large\n{rest}"
+    ))
+}
+
 /// What is decided, one line for each command and each node that stays for a reason of its own.
 #[track_caller]
 pub(super) fn check(situation: &str, expected: &Expect) {

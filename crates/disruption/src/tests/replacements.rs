@@ -1,20 +1,16 @@
 //! Nodes that are exchanged for something cheaper.
 
 use expect_test::expect;
-use scheduler::{Options, PreferencePolicy};
+use scheduler::{MinValuesPolicy, Options, PreferencePolicy};
 
-use super::{check, check_with, consolidation::with_types, pass_of, shown};
+use super::{check, check_with, one_large, pass_of, shown, two_large, with_types};
 use crate::Settings;
 
 /// DI-R1: the old type is not among the options.
 #[test]
 fn a_dear_node_is_exchanged_for_a_cheaper_one() {
     check(
-        &with_types(
-            "pool general sell=on-demand
-             node a pool=general type=large
-             pod one cpu=1 on=a",
-        ),
+        &one_large("pod one cpu=1 on=a"),
         &expect![[r#"
             consolidate a -> small/a/on-demand or 1 more saves 0.60
         "#]],
@@ -116,7 +112,37 @@ fn spot_is_exchanged_for_spot_only_with_enough_to_choose_from() {
     );
 }
 
-/// DI-R7, DI-R8, DI-R9, DI-R19.
+/// DI-R19: a demand for variety that was lowered to what there is holds like any other.
+#[test]
+fn variety_that_was_lowered_is_kept() {
+    let lenient = Settings {
+        solver: Options {
+            min_values_policy: MinValuesPolicy::BestEffort,
+            ..Options::default()
+        },
+        ..Settings::default()
+    };
+    let situation = with_types(
+        "pool general sell=on-demand min:type=9
+         node a pool=general type=large
+         pod one cpu=1 on=a",
+    );
+    check(
+        &situation,
+        &expect![[r#"
+            a stays: one is stranded
+        "#]],
+    );
+    check_with(
+        &lenient,
+        &situation,
+        &expect![[r#"
+            a stays: cheaper instance types have 2 values of node.kubernetes.io/instance-type, and the NodePool demands 3
+        "#]],
+    );
+}
+
+/// DI-R7, DI-R8, DI-R9.
 #[test]
 fn variety_that_the_pool_demands_is_kept() {
     let on = Settings {
@@ -200,7 +226,7 @@ fn only_what_may_go_is_exchanged() {
     );
 }
 
-/// DI-R18, DI-X15: preferences that are ignored are no reason to stay.
+/// DI-R18, DI-X15: preferences are a reason to stay, unless they are ignored.
 #[test]
 fn ignored_preferences_do_not_matter() {
     let ignoring = Settings {
@@ -210,15 +236,37 @@ fn ignored_preferences_do_not_matter() {
         },
         ..Settings::default()
     };
+    let likes_it = one_large("pod one cpu=1 on=a likes:type=large");
+    check(
+        &likes_it,
+        &expect![[r#"
+            a stays: it costs $0.8000 an hour and a replacement would cost $0.8000
+        "#]],
+    );
     check_with(
         &ignoring,
-        &with_types(
-            "pool general sell=on-demand
-             node a pool=general type=large
-             pod one cpu=1 on=a",
-        ),
+        &likes_it,
         &expect![[r#"
             consolidate a -> small/a/on-demand or 1 more saves 0.60
+        "#]],
+    );
+    let aloof = two_large(
+        "pod one cpu=1 on=a aloof label:app=web
+         pod two cpu=2 on=b aloof label:app=web",
+    );
+    check(
+        &aloof,
+        &expect![[r#"
+            a stays: it costs $0.8000 an hour and a replacement would cost $0.8000
+            b stays: it costs $0.8000 an hour and a replacement would cost $0.8000
+        "#]],
+    );
+    check_with(
+        &ignoring,
+        &aloof,
+        &expect![[r#"
+            consolidate a b<-one saves 0.80
+            b stays: pods of other nodes are moving to it
         "#]],
     );
 }
@@ -266,11 +314,7 @@ fn a_reservation_replaces_what_is_paid_by_the_hour() {
 #[test]
 fn a_local_volume_does_not_keep_a_node() {
     check(
-        &with_types(
-            "pool general sell=on-demand
-             node a pool=general type=large
-             pod one cpu=1 on=a stateful local",
-        ),
+        &one_large("pod one cpu=1 on=a stateful local"),
         &expect![[r#"
             consolidate a -> small/a/on-demand or 1 more saves 0.60
         "#]],

@@ -3,17 +3,14 @@
 
 use expect_test::expect;
 
-use super::{check, consolidation::with_types, pass_of, shown};
+use super::{check, pass_of, shown, two_large, with_types};
 use crate::Settings;
 
 /// DI-X7: a pod that nobody owns is moved and counted like any other.
 #[test]
 fn pods_without_an_owner_are_moved() {
-    let situation = with_types(
-        "pool general sell=on-demand types=large
-         node a pool=general type=large
-         node b pool=general type=large
-         pod one cpu=1 on=a owner=none
+    let situation = two_large(
+        "pod one cpu=1 on=a owner=none
          pod two cpu=2 on=b count=3",
     );
     let pass = pass_of(&Settings::default(), &situation);
@@ -106,7 +103,7 @@ fn savings_are_measured_by_what_the_pool_may_buy() {
 #[test]
 fn nothing_comes_of_nothing() {
     let pass = pass_of(&Settings::default(), "pool general policy=Balanced");
-    assert!(pass.commands.is_empty() && pass.scores.is_empty());
+    assert!(pass.commands.is_empty() && pass.refused.is_empty());
 }
 
 /// DI-M3, DI-O4: no pass is cut short by a clock. Where no work is left for sets of nodes, each node alone has still been

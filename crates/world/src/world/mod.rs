@@ -511,8 +511,14 @@ impl World {
 
     /// The names of those whom events with this reason are about.
     pub fn told_about(&self, reason: &str) -> BTreeSet<String> {
+        self.told_that(reason, "")
+    }
+
+    /// The names of those whom events with this reason and this text are about.
+    pub fn told_that(&self, reason: &str, text: &str) -> BTreeSet<String> {
         let told = self.told(reason).into_iter();
-        told.filter_map(|event| event.involved_object.name).collect()
+        let said = told.filter(|event| event.message.as_ref().is_some_and(|message| message.contains(text)));
+        said.filter_map(|event| event.involved_object.name).collect()
     }
 
     fn told(&self, reason: &str) -> Vec<Event> {

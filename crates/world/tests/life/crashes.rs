@@ -8,13 +8,14 @@
 use std::{ops::RangeInclusive, sync::Mutex, thread};
 
 use kube::ResourceExt;
+use model::CapacityType::OnDemand;
 use operator::settings::{FeatureGates, Settings};
 use provider_sim::ledger::Deed;
 use serde_json::json;
 use world::{
     story::{
-        InsufficientCapacity, KubeletHangs, MachineVanishes, SpotInterruption, deployment, minutes, nothing_runs, pods,
-        pool, seconds, settled,
+        Deployed, InsufficientCapacity, KubeletHangs, MachineVanishes, SpotInterruption, deployment, minutes,
+        nothing_runs, pods, pool, seconds, settled,
     },
     world::{CrashPlan, Failure, Setup, World, karpenter_with},
 };
@@ -124,6 +125,13 @@ fn three_pods_on_a_node(world: &mut World) {
     world.run_for(seconds(45));
 }
 
+/// Three pods, each on a node of its own.
+fn three_apart() -> Deployed {
+    let term = json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "web" } } });
+    let rule = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } });
+    deployment("web").replicas(3).asks("1 cpu").pod("affinity", rule)
+}
+
 fn name(world: &World) -> String {
     world.scene().nodes.all()[0].name_any()
 }
@@ -159,11 +167,7 @@ fn a_wave_of_launches_survives_a_crash_at_every_step() {
     let story = Story {
         before: at_rest_with_a_pool,
         plot: |world| {
-            let term = json!({
-                "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "web" } },
-            });
-            let rule = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } });
-            world.create(deployment("web").replicas(3).asks("1 cpu").pod("affinity", rule));
+            world.create(three_apart());
             world.try_run_until(&pods("web").running(3), minutes(20))
         },
         launches: 3..=3,
@@ -293,6 +297,81 @@ fn the_way_back_to_nothing_survives_a_crash_at_every_step() {
         launches: 1..=1,
     };
     story.survives_every_crash(30);
+}
+
+/// A drifted node is exchanged: a crash leaves marks, a replacement on its way, or a claim that is being deleted.
+#[test]
+fn an_exchange_of_a_drifted_node_survives_a_crash_at_every_step() {
+    let story = Story {
+        before: three_pods_on_a_node,
+        plot: |world| {
+            let old = name(world);
+            let labels = json!({ "generation": "two" });
+            world.patch_pool(
+                "general",
+                json!({ "spec": { "template": { "metadata": { "labels": labels } } } }),
+            );
+            replaced(world, &old)
+        },
+        launches: 2..=2,
+    };
+    story.survives_every_crash(50);
+}
+
+/// A node that is too large is exchanged for a smaller one, after a second look.
+#[test]
+fn an_exchange_for_a_cheaper_node_survives_a_crash_at_every_step() {
+    let story = Story {
+        before: |world| {
+            let large = pool("general").instance_types(["c-16x-amd64-linux"]).allow([OnDemand]);
+            world.create(
+                large
+                    .consolidation_policy("WhenEmptyOrUnderutilized")
+                    .consolidate_after("Never"),
+            );
+            world.run_for(seconds(5));
+            world.create(web(3).max_unavailable(1));
+            world.run_until(pods("web").running(3), minutes(5));
+            world.run_for(seconds(45));
+        },
+        plot: |world| {
+            let old = name(world);
+            let values = ["c-16x-amd64-linux", "c-4x-amd64-linux"];
+            let types = json!({ "key": "node.kubernetes.io/instance-type", "operator": "In", "values": values });
+            let paid = json!({ "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"] });
+            world.patch_pool(
+                "general",
+                json!({ "spec": {
+                "template": { "spec": { "requirements": [types, paid] } },
+                "disruption": { "consolidateAfter": "30s" },
+            } }),
+            );
+            replaced(world, &old)
+        },
+        // A replacement that a crash leaves behind takes no pods by choice until it has settled, so there may be another.
+        launches: 2..=3,
+    };
+    story.survives_every_crash(50);
+}
+
+/// Several empty nodes go by one command.
+#[test]
+fn the_end_of_several_nodes_survives_a_crash_at_every_step() {
+    let story = Story {
+        before: |world| {
+            world.create(pool("general").consolidate_after("30s").budget("100%"));
+            world.run_for(seconds(5));
+            world.create(three_apart());
+            world.run_until(pods("web").running(3), minutes(5));
+            world.run_for(seconds(45));
+        },
+        plot: |world| {
+            world.scale("Deployment", "web", 0);
+            world.try_run_until(&nothing_runs(), minutes(40))
+        },
+        launches: 3..=3,
+    };
+    story.survives_every_crash(50);
 }
 
 /// The cloud loses a machine: its claim is collected and its pods move.

@@ -23,13 +23,9 @@ pub fn want(pool: &Pool, census: &Census) -> Option<Want> {
         .and_then(|replicas| u64::try_from(replicas).ok())?;
     let there = (census.active.len() + census.pending.len()) as u64;
     let missing = replicas.checked_sub(there).filter(|missing| *missing > 0)?;
-    let limit = pool
-        .limits
-        .lists("nodes")
-        .then(|| pool.limits.get("nodes").value_ceil());
     Some(Want {
         missing,
-        limit: limit.map(|limit| u64::try_from(limit).unwrap_or(0)),
+        limit: pool.node_limit(),
     })
 }
 

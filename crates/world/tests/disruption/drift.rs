@@ -1,0 +1,148 @@
+//! Nodes that are no longer what their pool or their class asks for.
+
+use api::{
+    conditions::{self, HasConditions},
+    v1::NodeClaim,
+};
+use serde_json::{Value, json};
+use world::{
+    story::{ImageWithdrawn, NewImage, deployment, minutes, pods, pool, seconds, settled, that},
+    world::World,
+};
+
+use super::{apart, generation, marked, nodes, running, steady, web};
+
+/// DI-Q7: a change of the pool's template makes every node drift; as many as the budget allows are replaced at a time, each
+/// by a command of its own, and the pods run on nodes of the new kind.
+#[test]
+fn drifted_nodes_are_replaced() {
+    let large = deployment("web").replicas(6).asks("3 cpu, 1Gi").max_unavailable(2);
+    let mut world = running(23, steady().instance_types(["c-4x-amd64-linux"]), large, 6);
+    let before = nodes(&world);
+    world.patch_pool(
+        "general",
+        json!({"spec": {"disruption": {"budgets": [{"nodes": "2"}]}}}),
+    );
+    world.patch_pool("general", generation("two"));
+    world.run_until(marked(2), minutes(10));
+    world.run_until(
+        that("all nodes are new", |moment| {
+            let nodes = moment.scene.nodes.all();
+            let new = |labels: Option<&std::collections::BTreeMap<String, String>>| {
+                labels.is_some_and(|labels| labels.get("generation").is_some_and(|value| value == "two"))
+            };
+            !nodes.is_empty() && nodes.iter().all(|node| new(node.metadata.labels.as_ref()))
+        }),
+        minutes(60),
+    );
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("web").running(6));
+    assert!(before.is_disjoint(&nodes(&world)));
+}
+
+/// DI-H15: a claim may have drifted and be consolidatable at once; both marks go when their causes do.
+#[test]
+fn a_claim_carries_both_marks_and_loses_them() {
+    let mut world = World::seeded(40)
+        .pool(pool("general").consolidate_after("15s").budget("0"))
+        .workload(web(1));
+    world.patch_pool("general", generation("one"));
+    world.run_until(pods("web").running(1), minutes(5));
+    let marks = |drifted: bool, consolidatable: bool| {
+        that("the claim carries these marks", move |moment| {
+            let claims = moment.scene.node_claims.all();
+            let has = |claim: &api::v1::NodeClaim, kind: &str| {
+                let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref());
+                listed
+                    .unwrap_or_default()
+                    .iter()
+                    .any(|condition| condition.type_ == kind && condition.status == "True")
+            };
+            !claims.is_empty()
+                && claims
+                    .iter()
+                    .all(|claim| has(claim, "Drifted") == drifted && has(claim, "Consolidatable") == consolidatable)
+        })
+    };
+    world.run_until(marks(false, true), minutes(5));
+    world.patch_pool("general", generation("two"));
+    world.run_until(marks(true, true), minutes(5));
+    world.patch_pool(
+        "general",
+        json!({"spec": {"disruption": {"consolidateAfter": "Never"}}}),
+    );
+    world.run_until(marks(true, false), minutes(5));
+    world.patch_pool("general", generation("one"));
+    world.run_until(marks(false, false), minutes(5));
+}
+
+/// DI-H1: what the cloud says of a machine is a mark on its claim for as long as it says so.
+#[test]
+fn a_drift_that_the_cloud_reports_comes_and_goes() {
+    let mut world = running(41, steady().budget("0"), web(1), 1);
+    let drifted = |reason: Option<&'static str>| {
+        that(&format!("the claim has drifted: {reason:?}"), move |moment| {
+            let claims = moment.scene.node_claims.all();
+            let found = |claim: &NodeClaim| {
+                let found = conditions::find(claim.conditions(), "Drifted");
+                found.map(|found| (found.status.clone(), found.reason.clone()))
+            };
+            let asked = reason.map(|reason| ("True".to_owned(), reason.to_owned()));
+            !claims.is_empty() && claims.iter().all(|claim| found(claim) == asked)
+        })
+    };
+    world.expect(drifted(None));
+    world.inject(NewImage);
+    world.run_until(drifted(Some("ImageDrift")), minutes(10));
+    world.inject(ImageWithdrawn);
+    world.run_until(drifted(None), minutes(10));
+}
+
+/// DI-H1: nodes with an old image are replaced, and those that come have the new one.
+#[test]
+fn a_new_image_reaches_every_node() {
+    let mut world = running(42, steady().budget("1"), apart(web(3)), 3);
+    let old = nodes(&world);
+    assert_eq!(old.len(), 3);
+    world.inject(NewImage);
+    world.run_for(minutes(10));
+    world.run_until(settled(), minutes(60));
+    assert!(nodes(&world).is_disjoint(&old));
+    world.expect(pods("web").running(3));
+}
+
+/// DI-H2, DI-H6: a claim of no pool and a claim of a class that is not ours carry no marks.
+#[test]
+fn claims_without_a_pool_of_ours_carry_no_marks() {
+    let claim = |name: &str, labels: Value, class: Value| {
+        json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": { "name": name, "labels": labels },
+            "spec": { "requirements": [], "nodeClassRef": class },
+        })
+    };
+    let kwok = json!({ "group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default" });
+    let rack = json!({ "group": "example.com", "kind": "Rack", "name": "default" });
+    let mut world = World::seeded(43);
+    world.create(claim("alone", json!({}), kwok));
+    world.create(claim("foreign", json!({}), rack));
+    world.run_for(minutes(2));
+    world.inject(NewImage);
+    world.run_for(minutes(10));
+    let claims = world.scene().node_claims.all();
+    assert_eq!(claims.len(), 2);
+    for claim in claims {
+        for mark in ["Drifted", "Consolidatable"] {
+            let found = conditions::find(claim.conditions(), mark);
+            assert!(found.is_none(), "{:?}: {found:?}", claim.metadata.name);
+        }
+    }
+}
+
+/// A node that pods were on their way to a moment ago is looked at again when they have been waited for, and not later.
+#[test]
+fn a_drifted_node_goes_as_soon_as_its_nomination_has_passed() {
+    let mut world = running(52, steady(), web(2), 2);
+    world.patch_pool("general", generation("two"));
+    world.run_until(marked(1), seconds(35));
+}
