@@ -77,6 +77,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     for warning in retired_variables(variable).into_iter().chain(settings.warnings()) {
         warn!("{warning}");
     }
+    keep_pages_small();
     let runtime = tokio::runtime::Runtime::new()
         .context("no runtime")
         .map_err(Failure::No)?;
@@ -121,6 +122,18 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         operator.run(stop).await.map_err(failure)
     })
 }
+
+/// The allocator asks for huge pages, and then a few bytes keep two megabytes: what a busy minute has touched would never be
+/// given back. In upstream's performance suite that is 220 MB against 70 MB, for the same processor time.
+#[cfg(target_os = "linux")]
+fn keep_pages_small() {
+    if let Err(cause) = rustix::thread::disable_transparent_huge_pages(true) {
+        debug!(error = %cause, "huge pages stay on, and more memory will be in use");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_pages_small() {}
 
 /// Whose machines are launched, with all that was said about them.
 enum Machines {
