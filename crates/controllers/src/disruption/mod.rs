@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use disruption::{Command, Method, Pass, Settings, Stay, Why, decide, validate};
 use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::budget::DisruptionReason;
 use parking_lot::Mutex;
 use state::View;
@@ -225,12 +225,18 @@ impl Disruption {
 
 /// For how long there will be nothing to do if nothing changes in the cluster.
 fn holds_for(view: &View, pass: &Pass, now: Timestamp) -> Duration {
-    if pass.stays.iter().any(|stay| waits_for_a_window(view, stay)) {
-        return Duration::ZERO;
-    }
-    let ends = pass.stays.iter().filter_map(|stay| stay.why.ends()).min();
-    let left = ends.map(|end| Duration::try_from(end.duration_since(now)).unwrap_or_default());
+    let waits = pass.stays.iter().any(|stay| waits_for_a_window(view, stay));
+    let window = waits.then(|| next_minute(now));
+    let ends = pass.stays.iter().filter_map(|stay| stay.why.ends());
+    let next = ends.chain(window).min();
+    let left = next.map(|end| Duration::try_from(end.duration_since(now)).unwrap_or_default());
     left.map_or(MEMORY, |left| left.min(MEMORY))
+}
+
+/// Windows of budgets open and close on the minute.
+fn next_minute(now: Timestamp) -> Timestamp {
+    let passed = now.as_second().rem_euclid(60);
+    now + SignedDuration::from_secs(60 - passed) - SignedDuration::from_nanos(now.subsec_nanosecond().into())
 }
 
 /// Whether a budget keeps the node that counts at some hours only: when the hour comes, nothing in the cluster changes.
@@ -241,4 +247,17 @@ fn waits_for_a_window(view: &View, stay: &Stay) -> bool {
     let pool = view.snapshot.pools.get(pool);
     let budgets = pool.and_then(|pool| pool.disruption.budgets.as_ref().ok());
     budgets.is_some_and(|budgets| budgets.iter().any(|budget| budget.window.is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_minute;
+
+    #[test]
+    fn windows_open_and_close_on_the_minute() {
+        let next = |now: &str| next_minute(now.parse().expect("a moment")).to_string();
+        assert_eq!(next("2026-01-01T08:59:00.25Z"), "2026-01-01T09:00:00Z");
+        assert_eq!(next("2026-01-01T08:59:59.9Z"), "2026-01-01T09:00:00Z");
+        assert_eq!(next("2026-01-01T09:00:00Z"), "2026-01-01T09:01:00Z");
+    }
 }
