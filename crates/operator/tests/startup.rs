@@ -259,6 +259,26 @@ async fn it_waits_for_what_is_missing_and_goes_on_when_it_is_there() {
     start.end().await.expect("a stop is no failure");
 }
 
+/// What has passed is not told any more: a leader that holds its lease is ready.
+#[tokio::test(start_paused = true)]
+async fn a_leader_is_ready_again_once_it_can_renew_its_lease() {
+    let start = Start::of(Mood::Answers, Mood::Answers);
+    start.install_kinds();
+    start.create("/api/v1/namespaces", &json!({"metadata": {"name": "karpenter"}}));
+    start.until(&["200 OK", "[+]lease ok", "[+]manager ok"]).await;
+    *start.leases.lock() = Mood::Fails;
+    start
+        .until(&[
+            "503 ",
+            "[-]lease failed: lease karpenter-leader-election cannot be read: ",
+            "connection refused\n",
+        ])
+        .await;
+    *start.leases.lock() = Mood::Answers;
+    start.until(&["200 OK", "[+]lease ok"]).await;
+    start.end().await.expect("it has led all the time");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stop_is_heard_whatever_is_waited_for() {
     for (api_server, cloud, step) in [

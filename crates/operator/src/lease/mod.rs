@@ -187,6 +187,7 @@ impl Election {
         let lease = self.lease(held);
         match self.leases.replace(&self.name, &PostParams::default(), &lease).await {
             Ok(lease) => {
+                self.standing.tell(None);
                 self.saw(Some(lease));
                 true
             }
