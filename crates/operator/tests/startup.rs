@@ -251,7 +251,7 @@ async fn it_waits_for_what_is_missing_and_goes_on_when_it_is_there() {
     *start.leases.lock() = Mood::Answers;
     start
         .until(&[
-            "[-]lease failed: lease karpenter-leader-election cannot be written: namespaces \"karpenter\" not found",
+            "[-]lease failed: lease karpenter-leader-election cannot be written: namespaces \"karpenter\" not found; hint: create",
         ])
         .await;
     start.create("/api/v1/namespaces", &json!({"metadata": {"name": "karpenter"}}));
