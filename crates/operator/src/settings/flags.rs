@@ -3,6 +3,8 @@
 
 use clap::Args;
 
+use super::gates;
+
 /// Upstream's flags. Each can be given as an environment variable too: `--metrics-port` as `METRICS_PORT`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings (flag over environment variable over default)")]
@@ -88,7 +90,6 @@ pub struct Flags {
     /// Port of the webhooks. [default: 8443]
     #[arg(long, value_name = "PORT")]
     pub webhook_port: Option<String>,
-    /// Optional features, as Name=true,Name=false; unknown names are passed over. [default: ReservedCapacity=true, the others false]
-    #[arg(long, value_name = "GATES")]
+    #[arg(long, value_name = "GATES", help = gates::help())]
     pub feature_gates: Option<String>,
 }

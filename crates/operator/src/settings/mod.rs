@@ -18,7 +18,7 @@ use scheduler::{MinValuesPolicy, PreferencePolicy, Surcharge};
 use settings::Sources;
 
 pub use flags::Flags;
-pub use gates::FeatureGates;
+pub use gates::{FeatureGates, GATES, Gate};
 pub use retired::{RETIRED as RETIRED_VARIABLES, warnings as retired_variables};
 pub use scheduler_config::{InvalidSchedulerConfig, SchedulerConfig};
 
