@@ -32,7 +32,11 @@ pub fn version(facts: &Facts) -> Vec<Finding> {
             Finding::problem(check, what).fix("upgrade the control plane, or stay with an older release")
         }
         _ => {
-            let what = format!("{} has not been tried with this release (1.26 to 1.36)", facts.version);
+            let (first, last) = (SUPPORTED.start(), SUPPORTED.end());
+            let what = format!(
+                "{} has not been tried with this release (1.{first} to 1.{last})",
+                facts.version
+            );
             Finding::warning(check, what)
         }
     }]
