@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use operator::settings::LegacyApis;
 use serde_json::Value;
 
 use super::rights;
@@ -86,6 +87,8 @@ pub struct Facts {
     pub objects: Objects,
     /// What the controller's account may do, of what it has to.
     pub rights: Vec<(Right, Result<bool, Unread>)>,
+    /// Whether it may list Provisioners, by which the controller chooses whether to follow them.
+    pub lists_provisioners: Result<bool, Unread>,
 }
 
 /// Asks for everything. Only a cluster that does not answer at all is an error; what cannot be read is a fact like others.
@@ -97,8 +100,10 @@ pub async fn observe(reader: &dyn Reader, now: Timestamp) -> Result<Facts, Unrea
         version,
         objects,
         rights: Vec::new(),
+        lists_provisioners: Err(Unread::Failed("there is no account to ask about".to_owned())),
     };
     if let Some(account) = facts.account() {
+        facts.lists_provisioners = reader.may(&account.user(), &rights::list_provisioners()).await;
         for right in rights::needed(&account) {
             let answer = reader.may(&account.user(), &right).await;
             // Whoever may not ask once may not ask seventy times.
@@ -182,9 +187,44 @@ impl Facts {
             .find_map(|container| variable(container, name))
     }
 
-    /// Whether objects of the time of Provisioners are acted upon.
-    pub fn follows_older_kinds(&self) -> bool {
-        self.setting("LEGACY_APIS") == Some("true")
+    /// Whether objects of the time of Provisioners are acted upon, by the controller's own rule. `Err` says why that cannot be
+    /// told.
+    pub fn follows_older_kinds(&self) -> Result<bool, String> {
+        if let Some(why) = self.unread(DEPLOYMENTS) {
+            return Err(format!("deployments cannot be read: {why}"));
+        }
+        if self.controllers().next().is_none() {
+            return match self.is_controlled() {
+                true => Err("the controller runs outside of the cluster".to_owned()),
+                false => Ok(false),
+            };
+        }
+        match LegacyApis::of(self.setting("LEGACY_APIS").unwrap_or_default()) {
+            Some(LegacyApis::On) => Ok(true),
+            Some(LegacyApis::Off) | None => Ok(false),
+            Some(LegacyApis::Auto) => self.has_provisioners_to_follow(),
+        }
+    }
+
+    fn has_provisioners_to_follow(&self) -> Result<bool, String> {
+        if let Some(why) = self.unread(DEFINITIONS) {
+            return Err(format!("definitions cannot be read: {why}"));
+        }
+        let may_list = self.lists_provisioners.as_ref();
+        match self.serves_provisioners() {
+            true => may_list.copied().map_err(|why| {
+                format!("the API server does not say whether the controller may list provisioners: {why}")
+            }),
+            false => Ok(false),
+        }
+    }
+
+    fn serves_provisioners(&self) -> bool {
+        let mut definitions = self.of(DEFINITIONS).iter();
+        let found = definitions.find(|found| text(found, "/metadata/name") == "provisioners.karpenter.sh");
+        let versions = found.map_or(&[][..], |found| list(found, "/spec/versions"));
+        let mut versions = versions.iter();
+        versions.any(|version| version["name"] == "v1alpha5" && version["served"] == true)
     }
 
     fn account(&self) -> Option<Account> {

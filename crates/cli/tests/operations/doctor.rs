@@ -89,6 +89,24 @@ async fn a_cluster_that_is_well_gets_a_clean_bill() {
     assert_eq!(found(&report, "node-pools")[0]["what"], what, "{report:#}");
 }
 
+/// Nothing is set, and the controller may list them.
+#[tokio::test(flavor = "multi_thread")]
+async fn provisioners_are_known_to_be_followed_without_a_setting() {
+    let mut definitions = api::crds::all(Variant::Aws);
+    definitions.extend(api::crds::legacy());
+    let live = Live::start(&definitions).await;
+    live.apply(controller(1)).await;
+    let (_, report) = report(&live).await;
+    let told = found(&report, "older-generation");
+    assert_eq!(told[0]["level"], "ok", "{report:#}");
+    assert!(
+        told[0]["what"]
+            .as_str()
+            .is_some_and(|what| what.ends_with(" are followed")),
+        "{report:#}"
+    );
+}
+
 fn pool(class: &str) -> Value {
     json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general"},
         "spec": {"template": {"spec": {"requirements": [],

@@ -171,9 +171,14 @@ pub fn older_generation(facts: &Facts) -> Vec<Finding> {
     let check = "older-generation";
     let found = facts.of(DEFINITIONS).iter().map(|found| text(found, "/metadata/name"));
     let found: Vec<&str> = found.filter(|name| OLDER.contains(name)).collect();
-    if !found.is_empty() && facts.follows_older_kinds() {
-        let what = format!("{} are followed: legacy.enabled", found.join(", "));
-        return vec![Finding::ok(check, what)];
+    match facts.follows_older_kinds() {
+        _ if found.is_empty() => {}
+        Ok(true) => return vec![Finding::ok(check, format!("{} are followed", found.join(", ")))],
+        Ok(false) => {}
+        Err(why) => {
+            let what = format!("whether {} are followed is not known: {why}", found.join(", "));
+            return vec![Finding::unknown(check, what)];
+        }
     }
     let findings = found.iter().map(|name| {
         Finding::warning(check, "belongs to releases before 0.33; its objects have no effect without legacy.enabled")
@@ -215,10 +220,13 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        super::situation::{Situation, check},
+        super::situation::{NOW, Situation, check},
         *,
     };
-    use crate::doctor::facts::DEPLOYMENTS;
+    use crate::{
+        doctor::facts::{DEPLOYMENTS, LEASES},
+        reader::Unread,
+    };
 
     fn ours() -> Vec<Value> {
         let crds = api::crds::all(Variant::Aws);
@@ -301,23 +309,65 @@ mod tests {
     }
 
     #[test]
-    fn what_older_releases_left_is_named() {
-        let crd = |name: &str| json!({"kind": "CustomResourceDefinition", "metadata": {"name": name}});
+    fn older_kinds_are_followed_where_the_controller_would() {
+        let no_effect = "warning provisioners.karpenter.sh: belongs to releases before 0.33; its objects have no effect \
+             without legacy.enabled";
+        let followed = "ok: provisioners.karpenter.sh are followed";
+        let unknown = "unknown: whether provisioners.karpenter.sh are followed is not known: ";
+        let refused = || Err(Unread::Forbidden("ask".to_owned()));
+        let served = |served: bool| {
+            json!({"kind": "CustomResourceDefinition", "metadata": {"name": "provisioners.karpenter.sh"},
+                "spec": {"versions": [{"name": "v1alpha5", "served": served}]}})
+        };
+        let of = |env: Value, lists_provisioners| {
+            let deployment = json!({"kind": "Deployment", "metadata": {"labels": {"app.kubernetes.io/name": "karpenter"}},
+                "spec": {"template": {"spec": {"containers": [{"env": env}]}}}});
+            let situation = Situation {
+                lists_provisioners,
+                ..Situation::default()
+            };
+            let situation = situation.with(DEFINITIONS, vec![served(true)]);
+            situation.with(DEPLOYMENTS, vec![deployment])
+        };
+        let set = |word: &str| json!([{"name": "LEGACY_APIS", "value": word}]);
+        for (env, lists_provisioners, expected) in [
+            (set("true"), refused(), followed),
+            (set("false"), Ok(true), no_effect),
+            (set("maybe"), Ok(true), no_effect),
+            (set("auto"), Ok(true), followed),
+            (set(""), Ok(true), followed),
+            (json!([]), Ok(true), followed),
+            (json!([]), Ok(false), no_effect),
+        ] {
+            check(older_generation, of(env, lists_provisioners), expected);
+        }
         check(
             older_generation,
-            Situation::default().with(DEFINITIONS, vec![crd("provisioners.karpenter.sh")]),
-            "warning provisioners.karpenter.sh: belongs to releases before 0.33; its objects have no effect \
-             without legacy.enabled",
+            of(set("auto"), refused()),
+            &format!(
+                "{unknown}the API server does not say whether the controller may list provisioners: not allowed: ask"
+            ),
         );
-        let followed = json!({"kind": "Deployment", "metadata": {"labels": {"app.kubernetes.io/name": "karpenter"}}, "spec":
-            {"template": {"spec": {"containers": [{"env": [{"name": "LEGACY_APIS", "value": "true"}]}]}}}});
+        let unserved = of(set("auto"), Ok(true)).with(DEFINITIONS, vec![served(false)]);
+        check(older_generation, unserved, no_effect);
+
+        let definitions = || Situation::default().with(DEFINITIONS, vec![served(true)]);
+        check(older_generation, definitions(), no_effect);
+        let lease = json!({"spec": {"holderIdentity": "a", "renewTime": NOW}});
         check(
             older_generation,
-            Situation::default()
-                .with(DEFINITIONS, vec![crd("provisioners.karpenter.sh")])
-                .with(DEPLOYMENTS, vec![followed]),
-            "ok: provisioners.karpenter.sh are followed: legacy.enabled",
+            definitions().with(LEASES, vec![lease]),
+            &format!("{unknown}the controller runs outside of the cluster"),
         );
+        check(
+            older_generation,
+            definitions().without(DEPLOYMENTS, Unread::Forbidden("no".to_owned())),
+            &format!("{unknown}deployments cannot be read: not allowed: no"),
+        );
+    }
+
+    #[test]
+    fn webhooks_that_nobody_serves_are_named() {
         let webhook =
             json!({"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "validation.webhook.karpenter.sh"}});
         check(

@@ -15,11 +15,22 @@ use crate::{
 /// The present moment of all situations.
 pub const NOW: &str = "2026-01-01T12:00:00Z";
 
-#[derive(Default)]
 pub struct Situation {
     pub objects: BTreeMap<Kind, Result<Vec<Value>, Unread>>,
     pub rights: Vec<(Right, Result<bool, Unread>)>,
     pub version: Option<&'static str>,
+    pub lists_provisioners: Result<bool, Unread>,
+}
+
+impl Default for Situation {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            rights: Vec::new(),
+            version: None,
+            lists_provisioners: Ok(false),
+        }
+    }
 }
 
 impl Situation {
@@ -41,6 +52,7 @@ impl Situation {
             version: self.version.unwrap_or("v1.35.2").to_owned(),
             objects: self.objects,
             rights: self.rights,
+            lists_provisioners: self.lists_provisioners,
         }
     }
 }
