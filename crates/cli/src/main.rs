@@ -20,6 +20,7 @@ mod question;
 mod reader;
 #[cfg(feature = "aws")]
 mod region;
+mod runtime;
 mod schedule;
 mod signals;
 mod snapshot;

@@ -27,16 +27,11 @@ use provider_aws::{
 use provider_aws_sdk::{Connected, Connection};
 use provider_sim::Catalog;
 
-use crate::{exit::Failure, input::Cluster};
+use crate::{exit::Failure, input::Cluster, runtime::wait_for};
 
 /// What each pool of the cluster can launch. A pool that can launch nothing because of its class has a note.
 pub fn catalog(cluster: &mut Cluster, gates: &FeatureGates) -> Result<Catalog, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no runtime")
-        .map_err(Failure::No)?;
-    runtime.block_on(async {
+    wait_for(async {
         let connected = provider_aws_sdk::connect(&Connection::default()).await;
         let connected = connected.context("--instance-types aws").map_err(Failure::Input)?;
         let shop = Shop::open(connected, gates, &mut cluster.notes).await?;

@@ -17,7 +17,7 @@ use super::{
     load::{Cluster, Loading},
     objects::Objects,
 };
-use crate::exit::Failure;
+use crate::{exit::Failure, runtime::wait_for};
 
 /// Large enough to be few requests, small enough for any proxy on the way.
 const PAGE: u32 = 500;
@@ -36,12 +36,7 @@ pub fn connected<T>(
     connection: &Connection,
     work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no runtime")
-        .map_err(Failure::No)?;
-    runtime.block_on(async {
+    wait_for(async {
         let client = client(connection)
             .await
             .context("no cluster: the kubeconfig cannot be used; hint: commands with -f FILE read objects from files")
