@@ -32,9 +32,9 @@ pub struct Source {
     /// Objects to read: a file, a directory, or - for standard input. Can be repeated. [default: the cluster]
     #[arg(short, long, value_name = "FILE")]
     filename: Vec<String>,
-    /// The namespace of objects that name none.
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
+    /// The namespace of objects that name none. [default: default]
+    #[arg(short, long)]
+    namespace: Option<String>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -69,6 +69,18 @@ impl Source {
         }
     }
 
+    /// The flags that somebody gave to say which cluster is meant.
+    pub fn given(&self) -> Vec<&'static str> {
+        let flags = [
+            ("-f", !self.filename.is_empty()),
+            ("--namespace", self.namespace.is_some()),
+            ("--kubeconfig", self.connection.kubeconfig.is_some()),
+            ("--context", self.connection.context.is_some()),
+        ];
+        let given = flags.into_iter().filter(|(_, is_given)| *is_given);
+        given.map(|(flag, _)| flag).collect()
+    }
+
     /// The objects of the files as they are written.
     pub fn raw(&self) -> Result<Vec<Value>, Failure> {
         objects(&self.filename)
@@ -76,7 +88,8 @@ impl Source {
 
     fn read_files(&self, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
         let files = document::files(&self.filename, Depth::Folder)?;
-        cluster_of_files(&files, &self.namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
+        let namespace = self.namespace.as_deref().unwrap_or("default");
+        cluster_of_files(&files, namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
     }
 }
 
