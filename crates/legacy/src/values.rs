@@ -277,6 +277,12 @@ impl Rewrite<'_> {
                 }
             }
         }
+        // Of 0.32, where they stood without the section.
+        for key in ["assumeRoleARN", "assumeRoleDuration"] {
+            if let Some(value) = self.take("settings", key) {
+                self.gone(&format!("settings.{key}"), &format!("aws.{key}"), &value);
+            }
+        }
         let gates = self
             .values
             .get_mut("settings")

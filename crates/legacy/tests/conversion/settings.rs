@@ -150,6 +150,8 @@ controller:
   batchMaxDuration: 20s
 settings:
   batchIdleDuration: 2s
+  assumeRoleARN: arn
+  assumeRoleDuration: 15m
   aws:
     clusterName: demo
     assumeRoleARN: arn
@@ -183,6 +185,7 @@ settings:
         .collect();
     for field in [
         "settings.aws.assumeRoleARN",
+        "settings.assumeRoleARN",
         "settings.aws.tags",
         "settings.featureGates.driftEnabled",
         "logEncoding",
