@@ -40,6 +40,9 @@ the new place is lost by nobody and not named, so that files may serve two relea
 {{- if kindIs "string" (.Values.controller).image -}}
 {{- fail "controller.image is now controller.image.repository, controller.image.tag and controller.image.digest" -}}
 {{- end -}}
+{{- if .Values.extraObjects -}}
+{{- fail "extraObjects is set, and this chart passes no objects on.\n\n`karpenter convert` makes documents of them, as they are today: apply those with kubectl, then take extraObjects out of the values.\nThe upgrade deletes the objects of the release before. Those that are to stay need kubectl annotate helm.sh/resource-policy=keep." -}}
+{{- end -}}
 {{- if not (include "karpenter.setting" (dict "root" $ "key" "clusterName")) -}}
 {{- $complaint := "settings.clusterName is empty: it has to name the cluster that the nodes join" -}}
 {{- with include "karpenter.movedValues" $ -}}

@@ -111,6 +111,22 @@ fn all_that_has_moved_is_named_at_once() {
     );
 }
 
+/// The charts from 0.25 to 0.27 passed objects on. Here the objects would go, and their nodes with them.
+#[test]
+fn objects_in_values_are_refused() {
+    let named = ["--set", "settings.clusterName=c"];
+    let objects = r#"extraObjects=[{"apiVersion": "karpenter.sh/v1alpha5", "kind": "Provisioner"}]"#;
+    let said = refusal(&[&named[..], &["--set-json", objects]].concat());
+    assert!(
+        said.contains("extraObjects is set") && said.contains("`karpenter convert`"),
+        "{said}"
+    );
+    // As those charts had it by themselves.
+    for empty in ["extraObjects=[]", "extraObjects=null"] {
+        template(&[&named[..], &["--set-json", empty]].concat());
+    }
+}
+
 /// §4.1: upstream's chart passes over them, and so do files and modules that have them rely on that.
 #[test]
 fn what_stands_where_nobody_looks_is_accepted() {
