@@ -65,16 +65,22 @@ the new place is lost by nobody and not named, so that files may serve two relea
 {{- end -}}
 {{- end -}}
 
-{{/* Values that no longer mean anything: each that is set, with what serves its purpose today. */}}
+{{/*
+Values that no longer mean anything: each that is set, with what serves its purpose today. What its chart had by itself,
+and what holds anyway, is not named.
+*/}}
 {{- define "karpenter.ignoredValues" -}}
 {{- range $gone := list
   (list "webhook" "webhooks are off unless legacy.webhooks.enabled")
   (list "defaultProvisioner" "create a NodePool, or set legacy.defaultProvisioner")
   (list "logConfig" "use logLevel, logOutputPaths and logErrorOutputPaths")
-  (list "controller.logEncoding" "log lines are always JSON")
+  (list "logEncoding" "log lines are always JSON" "json")
+  (list "controller.logEncoding" "log lines are always JSON" "json")
   (list "aws.defaultInstanceProfile" "use spec.instanceProfile or spec.role of the EC2NodeClass")
   (list "settings.assumeRoleARN" "let the AWS configuration of the pod assume the role")
   (list "settings.aws.assumeRoleARN" "let the AWS configuration of the pod assume the role")
+  (list "settings.assumeRoleDuration" "the AWS configuration of the pod says it" "15m")
+  (list "settings.aws.assumeRoleDuration" "the AWS configuration of the pod says it" "15m")
   (list "settings.aws.defaultInstanceProfile" "use spec.instanceProfile or spec.role of the EC2NodeClass")
   (list "settings.aws.enablePodENI" "pod interfaces are found out from the node")
   (list "settings.aws.enableENILimitedPodDensity" "use spec.kubelet.maxPods of the EC2NodeClass")
@@ -82,8 +88,9 @@ the new place is lost by nobody and not named, so that files may serve two relea
   (list "settings.aws.tags" "use spec.tags of the EC2NodeClass")
   (list "settings.featureGates.drift" "drift is always on")
   (list "settings.featureGates.driftEnabled" "drift is always on") -}}
-{{- if include "karpenter.valueAt" (dict "root" $ "path" (first $gone)) }}
-  {{ first $gone }}: {{ last $gone }}
+{{- $old := include "karpenter.valueAt" (dict "root" $ "path" (first $gone)) -}}
+{{- if and $old (not (has $old (slice $gone 2))) }}
+  {{ index $gone 0 }}: {{ index $gone 1 }}
 {{- end -}}
 {{- end -}}
 {{- end -}}
