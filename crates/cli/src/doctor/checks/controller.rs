@@ -127,7 +127,7 @@ pub fn settings(facts: &Facts) -> Vec<Finding> {
             );
         }
         if set("CLUSTER_NAME").is_none_or(|name| name.is_empty()) && set("CLUSTER_ENDPOINT").is_none() {
-            let fix = "helm upgrade --reuse-values --set settings.clusterName=<cluster>";
+            let fix = "helm upgrade --reset-then-reuse-values --set settings.clusterName=<cluster>";
             findings.push(
                 Finding::warning(check, "CLUSTER_NAME is not set, which AWS needs")
                     .about(&about)
