@@ -30,6 +30,11 @@ helm upgrade --install karpenter oci://public.ecr.aws/karpenter/karpenter \
   --create-namespace
 "#;
 
+/// Does for the commands of pages what `envsubst` of gettext does, which not every machine has.
+const ENVSUBST: &str = r#"
+envsubst() { python3 -c 'import os, sys; sys.stdout.write(os.path.expandvars(sys.stdin.read()))'; }
+"#;
+
 /// The `sh` blocks of a page, in their order.
 fn shell_blocks(page: &str) -> Vec<String> {
     let text = std::fs::read_to_string(repository().join(Path::new(page))).expect("the page is there");
@@ -125,7 +130,7 @@ async fn printed_commands_install_upgrade_and_remove() {
 
     // Without Helm, by the other block of the page.
     let plain = block(&blocks, "envsubst");
-    cluster.shell(&format!("{names}{plain}"));
+    cluster.shell(&format!("{ENVSUBST}{names}{plain}"));
     cluster.shell("kubectl rollout status deployment karpenter --namespace kube-system --timeout 3m");
     assert_eq!(cluster.definitions(), 5);
 }
