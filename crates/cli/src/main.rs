@@ -12,6 +12,7 @@ mod doctor;
 mod exit;
 mod input;
 mod instance_types;
+mod kubeconfig;
 mod market;
 mod output;
 mod plan;

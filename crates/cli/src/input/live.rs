@@ -4,11 +4,7 @@ use std::{fmt::Debug, sync::Arc};
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api, Client, Config, Resource,
-    api::ListParams,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube::{Api, Client, Resource, api::ListParams};
 use model::Vocabulary;
 use serde::de::DeserializeOwned;
 
@@ -17,7 +13,7 @@ use super::{
     load::{Cluster, Loading},
     objects::Objects,
 };
-use crate::exit::Failure;
+use crate::{exit::Failure, kubeconfig};
 
 /// Large enough to be few requests, small enough for any proxy on the way.
 const PAGE: u32 = 500;
@@ -51,17 +47,7 @@ pub fn connected<T>(
 }
 
 async fn client(connection: &Connection) -> anyhow::Result<Client> {
-    let options = KubeConfigOptions {
-        context: connection.context.clone(),
-        ..KubeConfigOptions::default()
-    };
-    let named = connection.context.is_some() || std::env::var_os("KUBECONFIG").is_some();
-    let config = match &connection.kubeconfig {
-        Some(path) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
-        // What the user names has to be good; only without a name the program looks around.
-        None if named => Config::from_kubeconfig(&options).await?,
-        None => Config::infer().await?,
-    };
+    let config = kubeconfig::config(connection.kubeconfig.as_deref(), connection.context.as_deref()).await?;
     Ok(Client::try_from(config)?)
 }
 
