@@ -28,7 +28,7 @@ pub struct Flags {
     /// Add the routes that profilers look for to the metrics port. [default: false]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub enable_profiling: Option<String>,
-    /// Let a standby fill its caches before it leads, when false. [default: true]
+    /// Accepted for compatibility: a standby fills no caches before it leads, whatever this says. [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub disable_controller_warmup: Option<String>,
     /// Run without a lease, as a single replica. [default: false]
