@@ -52,8 +52,10 @@ impl Questions {
 
 /// There is nothing to ask.
 pub fn not_reached(error: &dyn Display) -> Finding {
-    Finding::unknown(CHECK, format!("AWS cannot be asked: {error}"))
-        .fix("set AWS_REGION and credentials, or --skip-account")
+    Finding::unknown(CHECK, format!("AWS cannot be asked: {error}")).fix(
+        "set AWS_REGION and credentials, or --skip-account\n\
+            of a profile with single sign-on: eval \"$(aws configure export-credentials --format env)\"",
+    )
 }
 
 pub async fn check(aws: &Aws, asked: &Questions, clock: Arc<dyn Clock>) -> Vec<Finding> {
