@@ -82,10 +82,30 @@ pub type Objects = BTreeMap<Kind, Result<Vec<Value>, Unread>>;
 /// A cluster at one moment.
 pub struct Facts {
     pub now: Timestamp,
+    /// Whom EKS lets in, where it was asked.
+    pub access: Option<Result<Access, String>>,
     pub version: String,
     pub objects: Objects,
     /// What the controller's account may do, of what it has to.
     pub rights: Vec<(Right, Result<bool, Unread>)>,
+}
+
+/// The mode of a cluster that has no access entries.
+pub const CONFIG_MAP: &str = "CONFIG_MAP";
+
+/// How EKS lets nodes join.
+#[derive(Debug, Default)]
+pub struct Access {
+    /// Where it is written who may join: `API`, `CONFIG_MAP` or `API_AND_CONFIG_MAP`.
+    pub mode: String,
+    /// The access entries of the roles of nodes, by the role's name.
+    pub entries: BTreeMap<String, AccessEntry>,
+}
+
+#[derive(Debug)]
+pub struct AccessEntry {
+    pub kind: String,
+    pub groups: Vec<String>,
 }
 
 /// Asks for everything. Only a cluster that does not answer at all is an error; what cannot be read is a fact like others.
@@ -94,6 +114,7 @@ pub async fn observe(reader: &dyn Reader, now: Timestamp) -> Result<Facts, Unrea
     let objects = lists(reader, &ALL).await;
     let mut facts = Facts {
         now,
+        access: None,
         version,
         objects,
         rights: Vec::new(),
@@ -215,6 +236,11 @@ impl Facts {
 /// The text at a place, empty where there is none.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What a role is called, of its ARN or of its name with or without a path.
+pub fn role_name(role: &str) -> &str {
+    role.rsplit('/').next().unwrap_or(role)
 }
 
 pub fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {

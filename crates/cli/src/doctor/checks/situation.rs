@@ -38,6 +38,7 @@ impl Situation {
     pub fn facts(self) -> Facts {
         Facts {
             now: NOW.parse().expect("a moment"),
+            access: None,
             version: self.version.unwrap_or("v1.35.2").to_owned(),
             objects: self.objects,
             rights: self.rights,
@@ -48,7 +49,13 @@ impl Situation {
 /// What a check says about a situation, a finding to a line.
 #[track_caller]
 pub fn check(check: fn(&Facts) -> Vec<Finding>, situation: Situation, expected: &str) {
-    let findings = check(&situation.facts());
+    says(check, &situation.facts(), expected);
+}
+
+/// The same of facts.
+#[track_caller]
+pub fn says(check: fn(&Facts) -> Vec<Finding>, facts: &Facts, expected: &str) {
+    let findings = check(facts);
     let lines: Vec<String> = findings
         .iter()
         .map(|finding| {
