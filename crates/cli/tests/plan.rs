@@ -10,16 +10,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 fn karpenter(folder: &TempDir, arguments: &[&str]) -> Output {
+    by_default(folder, &[&["--instance-types", "types.json"], arguments].concat())
+}
+
+/// Nobody says what can be launched.
+fn by_default(folder: &TempDir, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_karpenter"))
-        .args([
-            "plan",
-            "--now",
-            "2026-01-01T00:00:00Z",
-            "-f",
-            "objects.json",
-            "--instance-types",
-            "types.json",
-        ])
+        .args(["plan", "--now", "2026-01-01T00:00:00Z", "-f", "objects.json"])
         .args(arguments)
         .current_dir(folder.path())
         .env_remove("KUBECONFIG")
@@ -167,4 +164,41 @@ fn the_end_state_is_an_input_again_and_at_rest() {
 #[test]
 fn a_cluster_with_something_to_do_does_not_pass_the_check() {
     assert_eq!(karpenter(&folder(), &["--check"]).status.code(), Some(1));
+}
+
+/// Prices that are not those of the cluster make a plan that looks right and is not.
+#[test]
+fn what_the_catalog_does_not_know_of_the_cluster_is_told() {
+    let folder = folder();
+    let told = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(told(&by_default(&folder, &["--instance-types", "types.json"])), "");
+    fs::write(
+        folder.path().join("types.json"),
+        json!([shape("small", 2, 0.2)]).to_string(),
+    )
+    .expect("a file");
+    let unpriced = "note: the catalog has no price for 4 of 4 nodes, such as bare: ";
+    let output = karpenter(&folder, &[]);
+    assert!(told(&output).contains(unpriced), "{}", told(&output));
+
+    // None of the shapes of the list that is taken by default, and a pool that buys on EC2.
+    let list = "note: types, zones and prices are those of a list of us-west-2, and not what the region of these node pools sells";
+    let output = by_default(&folder, &[]);
+    assert!(told(&output).contains(unpriced), "{}", told(&output));
+    assert!(!told(&output).contains(list), "{}", told(&output));
+    let objects = fs::read_to_string(folder.path().join("objects.json")).expect("a file");
+    let objects = objects.replace(
+        "karpenter.kwok.sh\",\"kind\":\"KWOKNodeClass",
+        "karpenter.k8s.aws\",\"kind\":\"EC2NodeClass",
+    );
+    fs::write(folder.path().join("objects.json"), objects).expect("a file");
+    let output = by_default(&folder, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert!(told(&output).contains(list), "{}", told(&output));
+    let output = by_default(&folder, &["--instance-types", "ec2"]);
+    assert!(
+        !told(&output).contains(list),
+        "who asks for the list knows: {}",
+        told(&output)
+    );
 }

@@ -9,7 +9,7 @@ use model::Vocabulary;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Connection, Wanted,
+    Connection, Sellers, Wanted,
     load::{Cluster, Loading},
     objects::Objects,
 };
@@ -18,7 +18,11 @@ use crate::{exit::Failure, kubeconfig};
 /// Large enough to be few requests, small enough for any proxy on the way.
 const PAGE: u32 = 500;
 
-pub fn read(connection: &Connection, wanted: Wanted, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
+pub fn read(
+    connection: &Connection,
+    wanted: Wanted,
+    vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>,
+) -> Result<Cluster, Failure> {
     connected(connection, async |client| {
         list_all(client, wanted, vocabulary)
             .await
@@ -51,7 +55,11 @@ async fn client(connection: &Connection) -> anyhow::Result<Client> {
     Ok(Client::try_from(config)?)
 }
 
-async fn list_all(client: Client, wanted: Wanted, vocabulary: Arc<Vocabulary>) -> anyhow::Result<Cluster> {
+async fn list_all(
+    client: Client,
+    wanted: Wanted,
+    vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>,
+) -> anyhow::Result<Cluster> {
     let mut objects = Objects {
         namespaces: list(&client).await?,
         nodes: list(&client).await?,
@@ -76,10 +84,11 @@ async fn list_all(client: Client, wanted: Wanted, vocabulary: Arc<Vocabulary>) -
         objects.stateful_sets = list(&client).await?;
         objects.replication_controllers = list(&client).await?;
     }
-    if wanted.ec2_classes {
+    let sellers = objects.sellers();
+    if wanted.ec2_classes && sellers == Sellers::Ec2 {
         objects.ec2_classes = list(&client).await?.into_iter().map(Ok).collect();
     }
-    let mut loading = Loading::new(objects, "default", vocabulary);
+    let mut loading = Loading::new(objects, "default", vocabulary(sellers));
     pages::<Pod>(&client, |pod| loading.pod(pod)).await?;
     let unread = loading.unread();
     let mut cluster = loading.finish();

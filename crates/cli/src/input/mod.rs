@@ -55,18 +55,34 @@ pub struct Connection {
 pub struct Wanted {
     /// Services and controllers, which are many and matter to default spreads alone.
     pub selectors: bool,
-    /// The node classes of EC2, which say what a region sells to a pool.
+    /// The node classes of EC2, which say what a region sells to a pool; where a pool asks for machines of EC2.
     pub ec2_classes: bool,
 }
 
+/// Whose machines the pools of a cluster ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sellers {
+    /// EC2, for at least one pool.
+    Ec2,
+    Others,
+}
+
 impl Source {
-    /// Reads everything that decisions depend on.
-    pub fn read(&self, vocabulary: Arc<Vocabulary>, wanted: Wanted) -> Result<Cluster, Failure> {
-        if self.filename.is_empty() {
+    /// Reads everything that decisions depend on, in words that may depend on who sells to the pools.
+    pub fn read(
+        &self,
+        vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>,
+        wanted: Wanted,
+    ) -> Result<Cluster, Failure> {
+        if self.is_live() {
             live::read(&self.connection, wanted, vocabulary)
         } else {
             self.read_files(vocabulary)
         }
+    }
+
+    pub fn is_live(&self) -> bool {
+        self.filename.is_empty()
     }
 
     /// The objects of the files as they are written.
@@ -74,7 +90,7 @@ impl Source {
         objects(&self.filename)
     }
 
-    fn read_files(&self, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
+    fn read_files(&self, vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>) -> Result<Cluster, Failure> {
         let files = document::files(&self.filename, Depth::Folder)?;
         cluster_of_files(&files, &self.namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
     }
@@ -92,7 +108,11 @@ pub fn objects(filenames: &[String]) -> Result<Vec<Value>, Failure> {
     Ok(objects)
 }
 
-fn cluster_of_files(files: &[File], namespace: &str, vocabulary: Arc<Vocabulary>) -> Result<Cluster, BadInput> {
+fn cluster_of_files(
+    files: &[File],
+    namespace: &str,
+    vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>,
+) -> Result<Cluster, BadInput> {
     let mut documents = Vec::new();
     for file in files {
         documents.extend(document::documents(file)?);
@@ -106,7 +126,7 @@ fn cluster_of_files(files: &[File], namespace: &str, vocabulary: Arc<Vocabulary>
 /// As if the text had been read from a file.
 #[cfg(test)]
 pub fn cluster_of_text(text: &str, vocabulary: Arc<Vocabulary>) -> Result<Cluster, BadInput> {
-    cluster_of_files(&[File::new("objects", text.to_owned())], "default", vocabulary)
+    cluster_of_files(&[File::new("objects", text.to_owned())], "default", |_| vocabulary)
 }
 
 /// Lets every pool of the cluster buy from a catalog.
