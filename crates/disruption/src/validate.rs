@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use model::{InstanceType, NodeKey, Snapshot};
+use model::{NodeKey, Snapshot};
 use scheduler::{Answer, Launch, Plan, Search, WhatIf};
 
 use crate::{
@@ -190,22 +190,17 @@ impl<'c> Review<'_, 'c> {
 
     /// What a launch may cost at the prices of now, whatever the cloud chooses.
     fn dearest(&self, launch: &Launch) -> f64 {
-        let worsts = self.kinds(launch).filter_map(|kind| worst(kind, &launch.requirements));
+        let kinds = self.scene.prices.kinds(launch);
+        let worsts = kinds.filter_map(|kind| worst(kind, &launch.requirements));
         worsts.map(|worst| worst.price).fold(0.0, f64::max)
     }
 
     /// What it costs at the prices of now if the cloud has the best of what is asked for.
     fn cheapest(&self, launch: &Launch) -> f64 {
-        let offers = self
-            .kinds(launch)
-            .filter_map(|kind| cheapest(kind, &launch.requirements));
+        let kinds = self.scene.prices.kinds(launch);
+        let offers = kinds.filter_map(|kind| cheapest(kind, &launch.requirements));
         let least = offers.map(|offering| offering.price).min_by(f64::total_cmp);
         least.unwrap_or(launch.choice.price)
-    }
-
-    fn kinds(&self, launch: &Launch) -> impl Iterator<Item = &InstanceType> {
-        let names = launch.instance_types.iter();
-        names.filter_map(|name| self.scene.prices.kind(&launch.pool, name))
     }
 
     /// A node that is not free any more: pods that are on their way count as a budget that is used up.

@@ -76,8 +76,8 @@ fn caps(launches: &[Launch], terms: &Terms<'_>) -> Option<Vec<f64>> {
         return Some(vec![terms.price]);
     }
     let least = |launch: &Launch| {
-        let kinds = terms.kinds(launch);
-        let worsts = kinds.iter().filter_map(|kind| worst(kind, &launch.requirements));
+        let kinds = terms.prices.kinds(launch);
+        let worsts = kinds.filter_map(|kind| worst(kind, &launch.requirements));
         worsts.map(|worst| worst.price).min_by(f64::total_cmp)
     };
     let least: Vec<f64> = launches.iter().map(least).collect::<Option<_>>()?;
@@ -111,12 +111,7 @@ struct Terms<'a> {
     price: f64,
 }
 
-impl<'a> Terms<'a> {
-    fn kinds(&self, launch: &Launch) -> Vec<&'a InstanceType> {
-        let names = launch.instance_types.iter();
-        names.filter_map(|name| self.prices.kind(&launch.pool, name)).collect()
-    }
-
+impl Terms<'_> {
     fn strike(&self, launch: Launch, cap: f64) -> Result<Launch, Why> {
         let cap = self.below_shared(&launch, cap);
         let capacity = launch.requirements.get(vocabulary::CAPACITY_TYPE);
@@ -147,7 +142,7 @@ impl<'a> Terms<'a> {
             Some(only) => Arc::new(paid_as(&launch.requirements, only)),
             None => launch.requirements.clone(),
         };
-        let kinds = self.kinds(&launch).into_iter();
+        let kinds = self.prices.kinds(&launch);
         let kept: Vec<_> = kinds
             .filter(|kind| may_cost_less(kind, cap))
             .filter(|kind| worst(kind, &requirements).is_some_and(|worst| worst.price < cap))
@@ -160,7 +155,7 @@ impl<'a> Terms<'a> {
             return Err(Why::SpotToSpotOff);
         }
         let requirements = Arc::new(paid_as(&launch.requirements, CapacityType::Spot));
-        let kinds = self.kinds(&launch).into_iter();
+        let kinds = self.prices.kinds(&launch);
         let kept: Vec<_> = kinds
             .filter(|kind| worst(kind, &requirements).is_some_and(|worst| worst.price < cap))
             .collect();
