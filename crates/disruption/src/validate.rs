@@ -173,8 +173,12 @@ impl<'c> Review<'_, 'c> {
             return Err(Obstacle::Scheduling);
         };
         let price: f64 = candidates.iter().map(|candidate| candidate.price).sum();
-        let cost: f64 = command.replacements.iter().map(|launch| self.cheapest(launch)).sum();
-        let dearest: f64 = command.replacements.iter().map(|launch| self.dearest(launch)).sum();
+        let launches = || command.replacements.iter();
+        let dearest: Option<f64> = launches().map(|launch| self.dearest(launch)).sum();
+        let cheapest: Option<f64> = launches().map(|launch| self.cheapest(launch)).sum();
+        let (Some(dearest), Some(cheapest)) = (dearest, cheapest) else {
+            return Err(Obstacle::Scheduling);
+        };
         let cheaper = command.replacements.is_empty() || dearest < price;
         if !cheaper || lands_on_starting(self.scene, &plan).is_some() || !covers(&plan, &command.replacements) {
             return Err(Obstacle::Scheduling);
@@ -183,24 +187,23 @@ impl<'c> Review<'_, 'c> {
         Ok(Command {
             pods: candidates.iter().map(|candidate| candidate.pods.len()).sum(),
             placements: plan.placements,
-            saving: price - cost,
+            saving: price - cheapest,
             ..command.clone()
         })
     }
 
-    /// What a launch may cost at the prices of now, whatever the cloud chooses.
-    fn dearest(&self, launch: &Launch) -> f64 {
+    /// What a launch may cost at the prices of now, whatever the cloud chooses. Nothing when it cannot be had.
+    fn dearest(&self, launch: &Launch) -> Option<f64> {
         let kinds = self.scene.prices.kinds(launch);
         let worsts = kinds.filter_map(|kind| worst(kind, &launch.requirements));
-        worsts.map(|worst| worst.price).fold(0.0, f64::max)
+        worsts.map(|worst| worst.price).max_by(f64::total_cmp)
     }
 
-    /// What it costs at the prices of now if the cloud has the best of what is asked for.
-    fn cheapest(&self, launch: &Launch) -> f64 {
+    /// What it costs at the prices of now if the cloud has the best of what is asked for. Nothing when it cannot be had.
+    fn cheapest(&self, launch: &Launch) -> Option<f64> {
         let kinds = self.scene.prices.kinds(launch);
         let offers = kinds.filter_map(|kind| cheapest(kind, &launch.requirements));
-        let least = offers.map(|offering| offering.price).min_by(f64::total_cmp);
-        least.unwrap_or(launch.choice.price)
+        offers.map(|offering| offering.price).min_by(f64::total_cmp)
     }
 
     /// A node that is not free any more: pods that are on their way count as a budget that is used up.

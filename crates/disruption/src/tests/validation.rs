@@ -134,6 +134,19 @@ fn an_exchange_holds_as_a_whole_or_not_at_all() {
     check(REPLACE, &REPLACE.replace("price=0.2", "price=0.5"), &["a"], &[]);
 }
 
+/// A launch is pinned to what was compared, so that a type which is on sale otherwise does not help it.
+#[test]
+fn a_replacement_that_is_sold_out_meanwhile_is_not_launched() {
+    let spot = REPLACE
+        .replace("price=0.2", "price=0.2 sell=spot,on-demand")
+        .replace("price=0.4", "price=0.4 sell=spot,on-demand");
+    check(&spot, &spot, &["a"], &[]);
+    let one_left = spot.replace("price=0.2 ", "price=0.2 soldout=spot ");
+    check(&spot, &one_left, &["a"], &[]);
+    let none_left = one_left.replace("price=0.4 ", "price=0.4 soldout=spot ");
+    check(&spot, &none_left, &[], &[(Obstacle::Scheduling, 1)]);
+}
+
 const DELETE: &str = "
     type large cpu=8 memory=32Gi price=0.8
     pool general types=large
