@@ -168,8 +168,8 @@ impl<'c> Review<'_, 'c> {
         if !self.ledger.admits(pools.clone(), command.reason()) {
             return Err(Obstacle::Budget);
         }
-        let (answer, _) = self.cluster.keep(&command.nodes, Search::Again(&command.placements));
-        let Answer::Plan(plan) = answer else {
+        let search = Search::Again(&command.placements);
+        let Answer::Plan(plan) = self.cluster.ask(&command.nodes, search) else {
             return Err(Obstacle::Scheduling);
         };
         let price: f64 = candidates.iter().map(|candidate| candidate.price).sum();
@@ -183,6 +183,8 @@ impl<'c> Review<'_, 'c> {
         if !cheaper || lands_on_starting(self.scene, &plan).is_some() || !covers(&plan, &command.replacements) {
             return Err(Obstacle::Scheduling);
         }
+        // Only now: what does not hold takes no room from the commands after it.
+        self.cluster.keep(&command.nodes, search);
         self.ledger.take_all(pools, command.reason());
         Ok(Command {
             pods: candidates.iter().map(|candidate| candidate.pods.len()).sum(),

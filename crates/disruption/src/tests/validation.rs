@@ -185,3 +185,30 @@ fn what_another_command_gives_up_is_no_room() {
     let full = format!("{TWO}pod four cpu=2 on=c");
     check(TWO, &full, &[], &[(Obstacle::Scheduling, 1), (Obstacle::Scheduling, 1)]);
 }
+
+/// The first command would move a pod to node c, but what it launches has become dear. So there is room for the second.
+#[test]
+fn a_command_that_does_not_hold_takes_no_room() {
+    let settings = Settings::default();
+    let cluster = |medium: &str, nodes: &str| {
+        situation::parse(&format!(
+            "type medium cpu=4 memory=16Gi price={medium}
+             type large cpu=8 memory=32Gi price=0.8
+             pool general
+             node c pool=general type=large protected
+             pod six cpu=6 on=c
+             {nodes}"
+        ))
+    };
+    let first = "node a pool=general type=large\npod four cpu=4 on=a\npod one cpu=1 on=a";
+    let second = "node b pool=general type=large\npod two cpu=2 on=b";
+    let decided = |nodes: &str| decide(&cluster("0.4", nodes), &settings, &BTreeSet::new(), situation::now()).commands;
+    let commands: Vec<_> = [first, second].into_iter().flat_map(decided).collect();
+    let targets = commands.iter().map(|command| command.placements.len());
+    assert_eq!(targets.collect::<Vec<_>>(), [1, 1], "both have room of c in mind");
+    let now = cluster("0.9", &format!("{first}\n{second}"));
+    let validated = validate(&now, &settings, commands, &BTreeSet::new(), situation::now());
+    let kept: Vec<_> = validated.commands.iter().map(super::line).collect();
+    assert_eq!(kept, ["consolidate b c<-two saves 0.80"]);
+    assert_eq!(validated.rejected.len(), 1);
+}
