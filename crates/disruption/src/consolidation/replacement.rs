@@ -16,8 +16,8 @@ use crate::{
     stay::Why,
 };
 
-/// As many cheaper types as a single spot node needs before it is exchanged for another: with fewer, the next
-/// interruption would soon bring back what was given up.
+/// As many cheaper types as every launch in the place of a single spot node needs: with fewer, the next interruption would
+/// soon bring back what was given up.
 const SPOT_VARIETY: usize = 15;
 
 /// A replacement has to save at least this share of its own price. For a few minutes both old and new nodes are paid
@@ -50,7 +50,7 @@ pub(crate) fn cheaper(
             .iter()
             .all(|source| source.node.capacity_type() == Some(CapacityType::Spot)),
         spot_to_spot,
-        alone: sources.len() == 1 && launches.len() == 1,
+        alone: sources.len() == 1,
         shared: match against {
             Against::Themselves => shared_types(sources, prices),
             Against::AllEnds => Vec::new(),
@@ -104,7 +104,7 @@ struct Terms<'a> {
     prices: &'a Prices<'a>,
     all_spot: bool,
     spot_to_spot: bool,
-    /// One node against one node.
+    /// A single node goes, whatever the number of those that come.
     alone: bool,
     shared: Vec<(&'a str, f64)>,
     /// What the nodes cost that would go.

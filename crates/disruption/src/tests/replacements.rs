@@ -112,6 +112,38 @@ fn spot_is_exchanged_for_spot_only_with_enough_to_choose_from() {
     );
 }
 
+/// DI-R4, DI-R6: each of several spot nodes that come in the place of one is chosen from fifteen types.
+#[test]
+fn a_spot_node_is_exchanged_for_two_only_with_enough_to_choose_from_for_each() {
+    let on = Settings {
+        spot_to_spot: true,
+        ..Settings::default()
+    };
+    let situation = |count: usize| {
+        let types: String = (0..count)
+            .map(|n| format!("type t{n:02} cpu=2 memory=8Gi price=0.{:02} sell=spot\n", n + 10))
+            .collect();
+        format!(
+            "{types}type big cpu=16 memory=64Gi price=2 sell=spot
+             pool general
+             node a pool=general type=big sell=spot
+             pod one cpu=1500m on=a count=2"
+        )
+    };
+    check_with(
+        &on,
+        &situation(20),
+        &expect![[r#"
+        "#]],
+    );
+    check_with(
+        &on,
+        &situation(14),
+        &expect![[r#"
+        "#]],
+    );
+}
+
 /// DI-R19: a demand for variety that was lowered to what there is holds like any other.
 #[test]
 fn variety_that_was_lowered_is_kept() {
@@ -126,12 +158,14 @@ fn variety_that_was_lowered_is_kept() {
         "pool general sell=on-demand min:type=9
          node a pool=general type=large
          pod one cpu=1 on=a",
+            consolidate a -> t00/a/spot or 14 more -> t00/a/spot or 14 more saves 0.72
     );
     check(
         &situation,
         &expect![[r#"
             a stays: one is stranded
         "#]],
+            a stays: it costs $0.8000 an hour and a replacement would cost $0.8000
     );
     check_with(
         &lenient,
