@@ -34,7 +34,8 @@ pub struct Pass {
     pub candidates: usize,
     /// Nodes that each method could take, budgets aside.
     pub eligible: BTreeMap<Method, usize>,
-    /// How savings and disruption compare, for every move that was refused because of it. What was taken has its own.
+    /// How savings and disruption compare where a move was refused because of it: of each node alone once, of sets of nodes
+    /// once in a pass. What was taken has its own.
     pub refused: Vec<Score>,
 }
 
@@ -171,7 +172,8 @@ fn consolidate(
     }
     let mut search = Search::new(scene, &mut cluster, &eligible, ranks, ledger, receiving);
     search.run(looked);
-    let (commands, found, refused) = (search.commands, search.stays, search.refused);
+    let refused = search.refused();
+    let (commands, found) = (search.commands, search.stays);
     pass.commands.extend(commands);
     pass.refused.extend(refused);
     for (node, why) in found {

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{check, pass_of};
+use super::{check, pass_of, shown};
 use crate::{Settings, balanced};
 
 /// DI-A21: an oversized node is exchanged, a well-packed one is left alone.
@@ -45,6 +45,26 @@ fn each_pool_is_measured_against_itself() {
         .expect("its node goes");
     assert_eq!((frugal.total.price, frugal.total.disruption), (1.6, 4.0));
     assert!(frugal.score >= balanced::THRESHOLD);
+}
+
+/// However often a pass asks: each node that is refused alone counts once, and so does the last set that was refused.
+#[test]
+fn a_refused_move_is_scored_once() {
+    let nodes: String = (0..6)
+        .map(|n| format!("node n{n} pool=general type=large\npod p{n} cpu=1800m on=n{n} apart label:app=x\n"))
+        .collect();
+    let pass = pass_of(
+        &Settings::default(),
+        &format!(
+            "type small cpu=2 memory=8Gi price=0.5
+             type large cpu=8 memory=32Gi price=0.8
+             pool general policy=Balanced
+             {nodes}"
+        ),
+    );
+    assert!(pass.commands.is_empty(), "{}", shown(&pass));
+    let alone = pass.refused.iter().filter(|score| score.disruption == 2.0);
+    assert_eq!((alone.count(), pass.refused.len()), (6, 7), "{:?}", pass.refused);
 }
 
 /// DI-A10, DI-A11, DI-A19: prices that are no numbers count as nothing, and those of sold-out offerings still count.
