@@ -21,16 +21,11 @@ use crate::{
     stay::{Stay, Why},
 };
 
-fn has_drifted(candidate: &Candidate) -> bool {
-    let claim = candidate.node.claim.as_ref();
-    claim.is_some_and(|claim| claim.drifted.is_some())
-}
-
 /// Drifted nodes of such pools: empty ones first, then the oldest drift, then by name.
 pub(crate) fn in_order(candidates: &[Candidate], of: impl Fn(&Pool) -> bool) -> Vec<&Candidate> {
     let mut drifted: Vec<&Candidate> = candidates
         .iter()
-        .filter(|candidate| of(&candidate.pool) && has_drifted(candidate))
+        .filter(|candidate| of(&candidate.pool) && candidate.has_drifted())
         .collect();
     drifted.sort_by_key(|candidate| {
         let since = candidate.node.claim.as_ref().and_then(|claim| claim.drifted_at);
