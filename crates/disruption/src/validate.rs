@@ -10,7 +10,7 @@ use std::{
 
 use jiff::Timestamp;
 use model::{NodeKey, Snapshot};
-use scheduler::{Answer, Launch, Plan, Search, WhatIf};
+use scheduler::{Answer, Launch, Placement, Plan, Search, WhatIf};
 
 use crate::{
     Blocked, Candidate, Class, Command, Ledger, Method, Prices, Settings,
@@ -115,16 +115,19 @@ struct Review<'a, 'c> {
 
 impl<'c> Review<'_, 'c> {
     fn empty(&mut self, command: Command) {
-        let mut going = Vec::new();
+        let (mut going, mut moves) = (Vec::new(), Vec::new());
         let mut dropped: BTreeMap<Obstacle, Vec<NodeKey>> = BTreeMap::new();
         for node in &command.nodes {
-            match self.still_empty(node) {
-                Ok(candidate) => going.push(candidate),
+            match self.still_empty(node, &command.placements) {
+                Ok((candidate, moved)) => {
+                    going.push(candidate);
+                    moves.extend(moved);
+                }
                 Err(obstacle) => dropped.entry(obstacle).or_default().push(node.clone()),
             }
         }
         if !going.is_empty() {
-            self.validated.commands.push(emptiness::deletion(&going));
+            self.validated.commands.push(emptiness::deletion(&going, moves));
         }
         for (obstacle, nodes) in dropped {
             self.validated.rejected.push(Rejection {
@@ -135,13 +138,28 @@ impl<'c> Review<'_, 'c> {
         }
     }
 
-    fn still_empty(&mut self, node: &NodeKey) -> Result<&'c Candidate, Obstacle> {
+    /// The node, and where its pods go.
+    fn still_empty(
+        &mut self,
+        node: &NodeKey,
+        decided: &[Placement],
+    ) -> Result<(&'c Candidate, Vec<Placement>), Obstacle> {
         let candidate = *self.free.get(node).ok_or_else(|| self.obstacle(node))?;
         if !candidate.is_empty() || emptiness::eligible(candidate, self.scene.now).is_err() {
             return Err(Obstacle::Churn);
         }
-        let taken = self.ledger.take(&candidate.pool.name, Method::Emptiness.reason());
-        taken.then_some(candidate).ok_or(Obstacle::Budget)
+        let (pool, reason) = (&candidate.pool.name, Method::Emptiness.reason());
+        if self.ledger.left(pool, reason) == 0 {
+            return Err(Obstacle::Budget);
+        }
+        let moved = if candidate.pods.is_empty() {
+            Some(Vec::new())
+        } else {
+            emptiness::moved(self.scene, candidate, &mut self.cluster, Search::Again(decided))
+        };
+        let moved = moved.ok_or(Obstacle::Scheduling)?;
+        self.ledger.take(pool, reason);
+        Ok((candidate, moved))
     }
 
     fn consolidation(&mut self, command: Command) {
@@ -159,7 +177,7 @@ impl<'c> Review<'_, 'c> {
         let mut candidates = Vec::new();
         for node in &command.nodes {
             let candidate = *self.free.get(node).ok_or_else(|| self.obstacle(node))?;
-            if candidate.is_empty() || consolidation::eligible(candidate, self.scene.now).is_err() {
+            if candidate.pods.is_empty() || consolidation::eligible(candidate, self.scene.now).is_err() {
                 return Err(Obstacle::Churn);
             }
             candidates.push(candidate);
@@ -167,6 +185,10 @@ impl<'c> Review<'_, 'c> {
         let pools = candidates.iter().map(|candidate| &candidate.pool.name);
         if !self.ledger.admits(pools.clone(), command.reason()) {
             return Err(Obstacle::Budget);
+        }
+        let mut earlier = self.validated.commands.iter();
+        if !self.cluster.remembers() && earlier.any(|earlier| !earlier.placements.is_empty()) {
+            return Err(Obstacle::Scheduling);
         }
         let search = Search::Again(&command.placements);
         let Answer::Plan(plan) = self.cluster.ask(&command.nodes, search) else {

@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use model::budget::{Budget, DisruptionReason, NodeShare};
+use scheduler::{Round, solve};
 
 use super::{check, pass_of, shown};
 use crate::{Ledger, Settings, situation};
@@ -39,9 +40,138 @@ fn nodes_without_pods_worth_moving_are_empty() {
          pod going on=f ending
          pod db on=g ending stateful cpu=1",
         &expect![[r#"
-            empty a,b,c,e,f saves 5.00
+            empty a,b,e,f saves 4.00
+            c stays: filler is stranded
             d stays: web is stranded
             g stays: db is stranded
+        "#]],
+    );
+}
+
+const SMALL: &str = "type small cpu=2 memory=8Gi price=0.2\n";
+
+/// Whatever the pool's policy, pods that are worth nothing do not keep a node, as long as they fit on nodes that stay.
+#[test]
+fn worthless_pods_make_way_where_there_is_room_for_them() {
+    let situation = |web: &str| {
+        format!(
+            "{SMALL}pool general policy=WhenEmpty
+             node a pool=general type=small
+             node b pool=general type=small
+             pod filler cpu=1 on=a worthless
+             pod web cpu={web} on=b"
+        )
+    };
+    check(
+        &situation("1"),
+        &expect![[r#"
+            empty a b<-filler saves 0.20
+            b stays: NodePool general gives up only empty nodes
+        "#]],
+    );
+    check(
+        &situation("1500m"),
+        &expect![[r#"
+            a stays: NodePool general gives up only empty nodes
+            b stays: NodePool general gives up only empty nodes
+        "#]],
+    );
+    // Of two such nodes one takes the pods of the other. Neither looks for room on a node that goes itself.
+    check(
+        &format!(
+            "{SMALL}pool general policy=WhenEmpty
+             node a pool=general type=small
+             node b pool=general type=small
+             node c pool=general type=small
+             pod one cpu=1 on=a worthless
+             pod two cpu=1 on=b worthless"
+        ),
+        &expect![[r#"
+            empty a,c b<-one saves 0.40
+            b stays: pods of other nodes are moving to it
+        "#]],
+    );
+    check(
+        &format!(
+            "{SMALL}pool general policy=WhenEmpty
+             node a pool=general type=small
+             node c pool=general type=small
+             pod one cpu=1 on=a worthless"
+        ),
+        &expect![[r#"
+            empty c saves 0.20
+            a stays: NodePool general gives up only empty nodes
+        "#]],
+    );
+}
+
+/// They would wait again, and the next node would come and go.
+#[test]
+fn a_node_stays_under_the_worthless_pods_that_it_came_for() {
+    let waiting = situation::parse(&format!("{SMALL}pool general\npod filler cpu=1 worthless pending"));
+    let round = Round::new(waiting.pods_to_place(situation::now()), situation::now());
+    let choices: Vec<String> = solve(&waiting, &round)
+        .launches
+        .iter()
+        .map(|launch| launch.choice.to_string())
+        .collect();
+    assert_eq!(choices, ["small/a/on-demand"]);
+    check(
+        &format!("{SMALL}pool general\nnode a pool=general type=small\npod filler cpu=1 on=a worthless"),
+        &expect![[r#"
+            a stays: it costs $0.2000 an hour and a replacement would cost $0.2000
+        "#]],
+    );
+}
+
+/// What they run on may be too dear for them, as for any other pods.
+#[test]
+fn a_dear_node_of_worthless_pods_is_exchanged() {
+    check(
+        &format!(
+            "{SMALL}type large cpu=8 memory=32Gi price=0.8
+             pool general
+             node a pool=general type=large
+             pod filler cpu=1 on=a worthless"
+        ),
+        &expect![[r#"
+            consolidate a -> small/a/on-demand saves 0.60
+        "#]],
+    );
+}
+
+/// Room that is promised to pods of an empty node is not promised again, and a drifted node that takes some waits.
+#[test]
+fn room_for_worthless_pods_is_taken() {
+    check(
+        &format!(
+            "{SMALL}pool general after=0s
+             pool never after=never
+             node a pool=general type=small
+             node b pool=never type=small
+             node c pool=never type=small drifted=9
+             pod filler cpu=1 on=a worthless
+             pod one cpu=1 on=b
+             pod two cpu=1 on=c"
+        ),
+        &expect![[r#"
+            empty a b<-filler saves 0.20
+            drift c -> small/a/on-demand saves 0.00
+            b stays: NodePool never never consolidates
+        "#]],
+    );
+    check(
+        &format!(
+            "{SMALL}pool general after=0s
+             pool never after=never
+             node a pool=general type=small
+             node c pool=never type=small drifted=9
+             pod filler cpu=1 on=a worthless
+             pod two cpu=1 on=c"
+        ),
+        &expect![[r#"
+            empty a c<-filler saves 0.20
+            c stays: pods of other nodes are moving to it
         "#]],
     );
 }

@@ -77,6 +77,24 @@ fn an_empty_node_that_is_used_again_is_dropped() {
     );
 }
 
+/// What is worth nothing needs room as well, also when it came only after the decision.
+#[test]
+fn worthless_pods_need_their_room() {
+    let cluster = "type small cpu=2 memory=8Gi price=0.2
+        pool general policy=WhenEmpty
+        node a pool=general type=small
+        node b pool=general type=small
+        pod filler cpu=1 on=a worthless
+        pod web cpu=1 on=b\n";
+    check(cluster, cluster, &["a"], &[]);
+    let bare = cluster.replace("pod filler cpu=1 on=a worthless", "");
+    check(&bare, cluster, &["a"], &[]);
+    for before in [cluster, &bare] {
+        let full = format!("{cluster}pod more cpu=500m on=b");
+        check(before, &full, &[], &[(Obstacle::Scheduling, 1)]);
+    }
+}
+
 const REPLACE: &str = "
     type small cpu=2 memory=8Gi price=0.2
     type medium cpu=4 memory=8Gi price=0.4
