@@ -83,6 +83,10 @@ fn pod(name: &str, cpu: &str, node: &str, annotations: Value) -> Value {
 
 /// Four nodes: one empty, one with little on it, one that is kept, one that is full.
 fn folder() -> TempDir {
+    folder_with(&[])
+}
+
+fn folder_with(more: &[Value]) -> TempDir {
     let mut items = vec![
         json!({
             "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general"},
@@ -104,6 +108,7 @@ fn folder() -> TempDir {
     items.push(pod("busy", "7", "full", json!({})));
     items.push(pod("held", "7", "kept", json!({"karpenter.sh/do-not-disrupt": "true"})));
     items.push(pod("little", "1500m", "slack", json!({})));
+    items.extend_from_slice(more);
     let folder = tempfile::tempdir().expect("a folder");
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     fs::write(folder.path().join("objects.json"), list.to_string()).expect("a file");
@@ -167,4 +172,38 @@ fn the_end_state_is_an_input_again_and_at_rest() {
 #[test]
 fn a_cluster_with_something_to_do_does_not_pass_the_check() {
     assert_eq!(karpenter(&folder(), &["--check"]).status.code(), Some(1));
+}
+
+fn waiting(name: &str, cpu: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [{"name": "main", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]},
+        "status": {"phase": "Pending"},
+    })
+}
+
+/// The empty node is no longer empty then. It is kept for the pod, and what room it has left is for the pods of others.
+#[test]
+fn a_pod_that_waits_takes_its_room_before_nodes_go() {
+    let folder = folder_with(&[waiting("next", "6")]);
+    expect![[r#"
+        launch   for 1 pods
+        delete  slack (saves $0.80/h)
+        stay    bare  Nominated: pending pods are expected on the node until 2026-01-01T00:00:20Z
+        stay    full  NotCheaper: it costs $0.8000 an hour and a replacement would cost $0.8000
+        stay    kept  DoNotDisrupt: pod default/held has annotation karpenter.sh/do-not-disrupt
+        4 nodes at $3.20 an hour → 3 nodes at $2.40 an hour; 1 pods evicted
+    "#]]
+    .assert_eq(&printed(&folder, &[]));
+    expect![[r#"
+        pass 1
+        launch   for 1 pods
+        delete  slack (saves $0.80/h)
+        pass 2
+        stay    bare  NotCheaper: it costs $0.8000 an hour and a replacement would cost $0.8000
+        stay    full  NotCheaper: it costs $0.8000 an hour and a replacement would cost $0.8000
+        stay    kept  DoNotDisrupt: pod default/held has annotation karpenter.sh/do-not-disrupt
+        4 nodes at $3.20 an hour → 3 nodes at $2.40 an hour; 1 pods evicted
+    "#]]
+    .assert_eq(&printed(&folder, &["--until-rest"]));
 }

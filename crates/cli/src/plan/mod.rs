@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use disruption::Settings;
 use jiff::Timestamp;
-use model::Snapshot;
+use model::{NodeKey, Snapshot};
 use scheduler::{Options, Round, solve};
 
 use crate::{exit::Failure, output, question::Question};
@@ -96,20 +96,27 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Provisioning first, as in the controller: pods that wait take room that disruption cannot count on.
+/// Provisioning first, as in the controller: pods that wait take room that disruption cannot count on. Nodes that come for them
+/// are not there yet when it looks.
 fn one_pass(settings: &Settings, ahead: &mut Ahead, now: Timestamp) -> PassReport {
     let waiting = waiting(&ahead.snapshot, &settings.solver, now);
     let provisioned = (!waiting.pods.is_empty()).then(|| solve(&ahead.snapshot, &waiting));
+    let provisioned = provisioned.filter(|plan| plan.placed().next().is_some());
+    let there = ahead.launched.len();
+    let snapshot = match &provisioned {
+        Some(plan) => ahead.provision(plan, now),
+        None => ahead.snapshot.clone(),
+    };
+    let coming: BTreeSet<NodeKey> = ahead.launched[there..].iter().cloned().collect();
     let begun = Instant::now();
     let mut looked = None;
-    let pass = disruption::decide_watched(&ahead.snapshot, settings, &BTreeSet::new(), now, &mut || {
+    let pass = disruption::decide_watched(&snapshot, settings, &coming, now, &mut || {
         looked = Some(begun.elapsed());
     });
     let took = begun.elapsed();
-    let mut report = PassReport::new(&ahead.snapshot, &pass, looked.unwrap_or(took), took);
-    if let Some(plan) = provisioned.filter(|plan| plan.placed().next().is_some()) {
-        report.provision(&ahead.snapshot, &plan);
-        ahead.provision(&plan);
+    let mut report = PassReport::new(&snapshot, &pass, looked.unwrap_or(took), took);
+    if let Some(plan) = provisioned {
+        report.provision(&snapshot, &plan);
     }
     for command in &pass.commands {
         ahead.command(command);
