@@ -312,15 +312,49 @@ fn a_schedule_opens_and_closes_a_budget() {
     }
 }
 
-/// DI-B28: what is left for want of budget says so, and is looked at in every pass.
+/// DI-B28: what is left for want of budget says so, whatever the method and the number of pools, and goes as soon as it is
+/// looked at with the budget open.
 #[test]
-fn what_the_budget_leaves_is_told() {
-    let text = shown(&pass_of(&Settings::default(), &fleet(2, "", "budgets=1")));
-    expect![[r#"
-        empty n0 saves 1.00
-        n1 stays: the budgets of NodePool general let no more nodes go for reason Empty now: they allow 1, and 1 are down or going
-    "#]]
-    .assert_eq(&text);
+fn what_the_budget_leaves_is_told_and_goes_later() {
+    for (word, pool, node, pod) in [
+        ("empty", "", "", None),
+        ("drift", "after=never", "drifted=9", Some("cpu=7")),
+        ("drift", "replicas=2", "drifted=9", Some("cpu=7")),
+        ("consolidate", "", "", Some("cpu=1 apart label:app=x")),
+        ("consolidate", "", "", Some("cpu=5")),
+    ] {
+        for pools in [1, 3] {
+            let decided = |budgets: &str| {
+                let node = |pool: usize, n: usize| {
+                    let pod = pod.map(|pod| format!("pod w{pool}{n} {pod} on=n{pool}{n}\n"));
+                    let pod = pod.unwrap_or_default();
+                    format!("node n{pool}{n} pool=p{pool} type=large {node}\n{pod}")
+                };
+                let pool = |n: usize| format!("pool p{n} {pool} budgets={budgets}\n{}{}", node(n, 1), node(n, 2));
+                let situation: String = (0..pools).map(pool).collect();
+                let types = "type small cpu=2 memory=8Gi price=0.2
+                    type large cpu=8 memory=32Gi price=0.8
+                    type huge cpu=16 memory=64Gi price=0.9\n";
+                pass_of(&Settings::default(), &format!("{types}{situation}"))
+            };
+            let closed = decided("0");
+            let kept = closed.stays.iter().filter(|stay| stay.why.word() == "Budget");
+            assert_eq!(
+                (closed.commands.len(), kept.count()),
+                (0, 2 * pools),
+                "{}",
+                shown(&closed)
+            );
+            let open = decided("100%");
+            let gone = open.commands.iter().map(|command| command.nodes.len());
+            assert_eq!(gone.sum::<usize>(), 2 * pools, "{}", shown(&open));
+            assert!(
+                shown(&open).lines().all(|line| line.starts_with(word)),
+                "{}",
+                shown(&open)
+            );
+        }
+    }
 }
 
 /// DI-E15: the empty node of a Balanced pool goes before the one that is under-used.

@@ -103,7 +103,7 @@ const REPLACE: &str = "
     node a pool=general type=large
     pod one cpu=1 on=a\n";
 
-/// DI-V2, DI-V3, DI-V4, DI-V6.
+/// DI-V2, DI-V3, DI-V4, DI-V6: one node, and one failure.
 #[test]
 fn an_exchange_holds_as_a_whole_or_not_at_all() {
     check(REPLACE, REPLACE, &["a"], &[]);
@@ -150,6 +150,40 @@ fn an_exchange_holds_as_a_whole_or_not_at_all() {
         );
     }
     check(REPLACE, &REPLACE.replace("price=0.2", "price=0.5"), &["a"], &[]);
+}
+
+const TOGETHER: &str = "
+    type large cpu=8 memory=32Gi price=1.6
+    type small cpu=4 memory=16Gi price=0.2
+    pool general
+    node a pool=general type=large
+    node b pool=general type=large
+    pod one cpu=1 on=a
+    pod two cpu=1 on=b\n";
+
+/// DI-V4: of two nodes that go together each counts as a failure, whichever of them it was.
+#[test]
+fn two_nodes_that_go_together_fail_together() {
+    check(TOGETHER, TOGETHER, &["a", "b"], &[]);
+    for (change, into, obstacle) in [
+        (
+            "node b pool=general type=large",
+            "node b pool=general type=large nominated",
+            Obstacle::Budget,
+        ),
+        ("pool general", "pool general budgets=1", Obstacle::Budget),
+        (
+            "node b pool=general type=large",
+            "node b pool=general type=large leaving",
+            Obstacle::Churn,
+        ),
+        ("on=b", "on=b protected", Obstacle::Churn),
+        ("cpu=1 on=b", "cpu=4 on=b", Obstacle::Scheduling),
+    ] {
+        let later = TOGETHER.replacen(change, into, 1);
+        assert_ne!(later, TOGETHER);
+        check(TOGETHER, &later, &[], &[(obstacle, 2)]);
+    }
 }
 
 /// A launch is pinned to what was compared, so that a type which is on sale otherwise does not help it.
