@@ -118,7 +118,7 @@ async fn delete_all(ctx: &Ctx, taken: &Taken, started: &Started) {
         let why = "it could not be deleted in time";
         log!(error, line, error = why, "could not carry command out");
         ctx.metrics.disruption.queue_failure(&decision(command));
-        give_back(ctx, &kept, why).await;
+        heal::give_back(ctx, &kept, why).await;
     }
     taken.release(&command.nodes);
 }
@@ -163,7 +163,7 @@ async fn roll_back(ctx: &Ctx, taken: &Taken, started: &Started, why: &str) {
     let Started { command, line, .. } = started;
     log!(error, line, error = why, "could not carry command out");
     ctx.metrics.disruption.queue_failure(&decision(command));
-    give_back(ctx, &command.nodes, why).await;
+    heal::give_back(ctx, &command.nodes, why).await;
     // Only now, so that no new command marks a node while its old marks are being taken off.
     taken.release(&command.nodes);
     let view = ctx.index.view();
@@ -171,18 +171,6 @@ async fn roll_back(ctx: &Ctx, taken: &Taken, started: &Started, why: &str) {
         if let Some(claim) = view.claims.named(claim.as_str()) {
             debug!(NodeClaim = %claim.name_any(), "a replacement of a failed command stays");
         }
-    }
-}
-
-/// Takes the marks off nodes that stay. Marks that cannot be taken off now are taken off by the next pass.
-async fn give_back(ctx: &Ctx, nodes: &[NodeKey], why: &str) {
-    ctx.index.unmark_for_deletion(nodes);
-    for node in nodes {
-        let view = ctx.index.view();
-        if let Err(cause) = heal::clear(ctx, &view, node).await {
-            debug!(NodeClaim = %node, error = %chain(&cause), "the marks of a failed command are left to the next pass");
-        }
-        notices::failed(ctx, &view, node, why);
     }
 }
 
