@@ -208,18 +208,14 @@ impl Disruption {
         validated.commands
     }
 
-    /// Says whether anything was begun.
+    /// Says whether anything was begun. What was goes on at once, whatever the others wait for.
     async fn start(&self, view: &View, commands: Vec<Command>, queue: &mpsc::UnboundedSender<Started>) -> bool {
-        let begun = commands
-            .into_iter()
-            .map(|command| start::start(&self.ctx, view, &self.taken, command));
-        let begun: Vec<Started> = join_all(begun).await.into_iter().flatten().collect();
-        let any = !begun.is_empty();
-        for command in begun {
+        let begun = commands.into_iter().map(async |command| {
+            let started = start::start(&self.ctx, view, &self.taken, command).await;
             // The queue lives as long as we do.
-            let _ = queue.send(command);
-        }
-        any
+            started.is_some_and(|started| queue.send(started).is_ok())
+        });
+        join_all(begun).await.contains(&true)
     }
 }
 
