@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use model::{Claim, ClaimName, NodeKey, Pool};
 use parking_lot::Mutex;
+use provider::ProviderError;
 use state::{Event, View};
 
 use self::{
@@ -87,11 +88,15 @@ impl DisruptionMarks {
         let answer = match remembered {
             Some(answer) => answer,
             None => {
-                let asked = self.ctx.cloud.drift(instance, &facts.class).await;
-                let answer = asked.map_err(|cause| CloudError {
-                    action: "say whether an instance has drifted",
-                    cause,
-                })?;
+                let answer = match self.ctx.cloud.drift(instance, &facts.class).await {
+                    Ok(answer) => answer,
+                    // Its claim is about to go as well.
+                    Err(ProviderError::Gone { .. }) => return Ok(None),
+                    Err(cause) => {
+                        let action = "say whether an instance has drifted";
+                        return Err(CloudError { action, cause }.into());
+                    }
+                };
                 let known = Known::new(now, class, answer.clone());
                 self.known.lock().insert(facts.name.clone(), known);
                 answer
@@ -149,7 +154,7 @@ impl Reconcile for DisruptionMarks {
             return Ok(Action::AwaitChange);
         }
         let now = self.ctx.clock.now();
-        let drift = self.drift(&view, claim, facts, (stored, pool), now).await?;
+        let drift = self.drift(&view, claim, facts, (stored, pool), now).await;
         let mark = match decide(facts, pool, now) {
             Mark::Set if self.is_kept(&view, facts) => Mark::Clear,
             mark => mark,
@@ -160,13 +165,18 @@ impl Reconcile for DisruptionMarks {
             Mark::Clear | Mark::ClearUntil(_) => draft.conditions.clear(condition::CONSOLIDATABLE),
         };
         match &drift {
-            Some(drift) => draft
-                .conditions
-                .set_true_because(condition::DRIFTED, drift.reason(), drift.reason(), now),
-            None => draft.conditions.clear(condition::DRIFTED),
+            Ok(Some(drift)) => {
+                draft
+                    .conditions
+                    .set_true_because(condition::DRIFTED, drift.reason(), drift.reason(), now)
+            }
+            Ok(None) => draft.conditions.clear(condition::DRIFTED),
+            // What is not known now is as it was; the other mark does not hang on it.
+            Err(_) => false,
         };
         draft.write(&self.ctx.writer).await?;
         let wait = match mark {
+        drift?;
             Mark::ClearUntil(wait) => wait.unsigned_abs().max(Duration::from_millis(1)),
             Mark::Set | Mark::Clear => RECHECK,
         };
