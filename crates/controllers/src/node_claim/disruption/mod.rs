@@ -4,7 +4,7 @@
 mod consolidatable;
 mod drifted;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use api::{
     conditions::node_claim as condition,
@@ -12,7 +12,7 @@ use api::{
     v1::{NodeClaim, NodePool},
 };
 use async_trait::async_trait;
-use disruption::drift::detect::{Drift, TemplateHash, drift};
+use disruption::drift::detect::{Drift, TemplateHash, drift, is_sold};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use model::{Claim, ClaimName, NodeKey, Pool};
@@ -22,7 +22,7 @@ use state::{Event, View};
 
 use self::{
     consolidatable::{Mark, decide},
-    drifted::{Known, RECHECK},
+    drifted::{Known, Memory, RECHECK},
 };
 use super::Draft;
 use crate::{
@@ -34,15 +34,14 @@ use crate::{
 
 pub struct DisruptionMarks {
     ctx: Ctx,
-    /// What the cloud has said of each claim's instance.
-    known: Mutex<BTreeMap<ClaimName, Known>>,
+    memory: Mutex<Memory>,
 }
 
 impl DisruptionMarks {
     pub fn new(ctx: &Ctx) -> Self {
         Self {
             ctx: ctx.of(Self::NAME),
-            known: Mutex::default(),
+            memory: Mutex::default(),
         }
     }
 
@@ -74,17 +73,19 @@ impl DisruptionMarks {
             version: noted.get(annotations::NODE_POOL_HASH_VERSION).map(String::as_str),
         };
         let catalog = view.snapshot.catalogs.get(&pool.name).map(|catalog| &**catalog);
-        let found = drift(facts, pool, template, catalog, &view.snapshot.vocabulary, now);
+        let vocabulary = &view.snapshot.vocabulary;
+        if catalog.is_some_and(|catalog| is_sold(facts, catalog, vocabulary)) {
+            self.memory.lock().saw_for_sale(&facts.name, now);
+        }
+        let found = drift(facts, pool, template, catalog, vocabulary, now);
+        let found =
+            found.filter(|found| *found != Drift::InstanceType || !self.memory.lock().was_for_sale(&facts.name, now));
         let (None, Some(instance)) = (&found, &facts.provider_id) else {
             return Ok(found);
         };
         let class = view.class(&claim.spec.node_class_ref);
         let class = class.and_then(|class| class.object.resource_version());
-        let remembered = self
-            .known
-            .lock()
-            .get(&facts.name)
-            .and_then(|known| known.at(now, class.as_deref()));
+        let remembered = self.memory.lock().answer(&facts.name, now, class.as_deref());
         let answer = match remembered {
             Some(answer) => answer,
             None => {
@@ -98,7 +99,7 @@ impl DisruptionMarks {
                     }
                 };
                 let known = Known::new(now, class, answer.clone());
-                self.known.lock().insert(facts.name.clone(), known);
+                self.memory.lock().learn(&facts.name, known);
                 answer
             }
         };
@@ -122,7 +123,7 @@ impl Reconcile for DisruptionMarks {
         };
         match event {
             Event::Claim(change) if change.new.is_some() => add((&*change.key.name).into()),
-            Event::Claim(change) => drop(self.known.lock().remove(&ClaimName::from(&*change.key.name))),
+            Event::Claim(change) => self.memory.lock().forget(&(&*change.key.name).into()),
             Event::Pool(change) => add_all(&|claim| pool_of(claim) == &*change.key.name),
             Event::Catalog(pool) => add_all(&|claim| pool_of(claim) == pool.as_str()),
             Event::Node(change) if self.ctx.knobs.old_words => {
@@ -175,8 +176,8 @@ impl Reconcile for DisruptionMarks {
             Err(_) => false,
         };
         draft.write(&self.ctx.writer).await?;
-        let wait = match mark {
         drift?;
+        let wait = match mark {
             Mark::ClearUntil(wait) => wait.unsigned_abs().max(Duration::from_millis(1)),
             Mark::Set | Mark::Clear => RECHECK,
         };
