@@ -40,6 +40,13 @@ fn tell(ctx: &Ctx, view: &View, node: &NodeKey, notice: impl Fn(About) -> Notice
 
 /// What a pass has found: why nodes stay, what would replace others, how moves were weighed.
 pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
+/// What every pass says for as long as it is so.
+fn mention(ctx: &Ctx, view: &View, node: &NodeKey, notice: impl Fn(About) -> Notice) {
+    for about in abouts(view, node) {
+        ctx.outbox.mention(notice(about));
+    }
+}
+
     let mut kept: BTreeMap<(String, &'static str), usize> = BTreeMap::new();
     for stay in &pass.stays {
         staying(ctx, view, stay);
@@ -89,11 +96,11 @@ fn staying(ctx: &Ctx, view: &View, stay: &Stay) {
         .is_some_and(|machine| drifted(machine));
     let message = stay.why.to_string();
     if matches!(stay.why, Why::Blocked(_)) || (drifted && stay.why.blocks_drift()) {
-        tell(ctx, view, &stay.node, |about| {
+        mention(ctx, view, &stay.node, |about| {
             Notice::normal("DisruptionBlocked", about, message.clone())
         });
     } else if stay.why.is_unconsolidatable() {
-        tell(ctx, view, &stay.node, |about| {
+        mention(ctx, view, &stay.node, |about| {
             Notice::normal("Unconsolidatable", about, message.clone()).every(SignedDuration::from_mins(15))
         });
     }
@@ -202,7 +209,7 @@ pub fn protections(ctx: &Ctx, view: &View, now: Timestamp) {
     let managed = view.snapshot.nodes.values().filter(|machine| machine.is_managed());
     for pod in managed.flat_map(|machine| view.snapshot.pods_of(machine)) {
         if let Some(notice) = protection(pod, now) {
-            ctx.outbox.publish(notice);
+            ctx.outbox.mention(notice);
         }
     }
 }
