@@ -34,8 +34,8 @@ use tracing::{debug, error};
 use self::queue::{Started, Taken};
 use crate::{
     context::Ctx,
-    error::{StepError, chain},
-    runtime::Pace,
+    error::{Classify, StepError, chain},
+    runtime::{Pace, after_conflicts},
 };
 
 const IDLE: Duration = Duration::from_secs(10);
@@ -110,9 +110,15 @@ impl Disruption {
                 Ok(Turn::Idle) => IDLE,
                 Ok(Turn::Unsynced) => UNSYNCED,
                 Err(failure) => {
-                    error!(controller = Self::NAME, error = %chain(&failure), "disruption pass failed");
                     failures += 1;
-                    sleep(PACE.after(failures - 1)).await;
+                    let wait = if failure.is_expected() {
+                        debug!(controller = Self::NAME, error = %chain(&failure), "looking again");
+                        after_conflicts(failures)
+                    } else {
+                        error!(controller = Self::NAME, error = %chain(&failure), "disruption pass failed");
+                        PACE.after(failures - 1)
+                    };
+                    sleep(wait).await;
                     continue;
                 }
             };
