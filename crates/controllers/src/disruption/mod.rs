@@ -180,14 +180,22 @@ impl Disruption {
         let pass = decide(&view.snapshot, &self.settings(), &self.taken.nodes(), now);
         let took = started.elapsed();
         let metrics = &self.ctx.metrics.disruption;
-        for (reason, consolidation_type, methods) in [
-            (DisruptionReason::Empty, "empty", &[Method::Emptiness][..]),
-            (DisruptionReason::Drifted, "", &[Method::StaticDrift, Method::Drift]),
-            (DisruptionReason::Underutilized, "single", &[Method::Consolidation]),
+        for (reason, consolidation_types, methods) in [
+            (DisruptionReason::Empty, &["empty"][..], &[Method::Emptiness][..]),
+            (DisruptionReason::Drifted, &[""], &[Method::StaticDrift, Method::Drift]),
+            (
+                DisruptionReason::Underutilized,
+                &["multi", "single"],
+                &[Method::Consolidation],
+            ),
         ] {
             let eligible = methods.iter().filter_map(|method| pass.eligible.get(method)).sum();
             metrics.eligible(reason, eligible);
-            metrics.evaluated(reason, consolidation_type, took);
+            // Upstream times its methods one by one. Here one look decides for all of them, and each has to wait for the
+            // whole of it; so each series tells of the whole, and a sum over them counts it several times.
+            for consolidation_type in consolidation_types {
+                metrics.evaluated(reason, consolidation_type, took);
+            }
         }
         notices::found(&self.ctx, view, &pass);
         notices::budgets(&self.ctx, view, now);
