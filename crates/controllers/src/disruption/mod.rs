@@ -17,12 +17,12 @@ mod notices;
 mod queue;
 mod start;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use disruption::{Command, Method, Pass, Settings, Stay, Why, decide, validate};
 use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
 use jiff::{SignedDuration, Timestamp};
-use model::budget::DisruptionReason;
+use model::{PoolName, budget::DisruptionReason};
 use parking_lot::Mutex;
 use state::View;
 use tokio::{
@@ -53,6 +53,8 @@ pub struct Disruption {
     taken: Taken,
     /// The version of the cluster about which there was nothing to do, and until when that holds.
     settled: Mutex<Option<(u64, Instant)>>,
+    /// Why the budgets of pools cannot be read, as the log has it.
+    unreadable: Mutex<BTreeMap<PoolName, String>>,
 }
 
 enum Turn {
@@ -69,6 +71,7 @@ impl Disruption {
             ctx: ctx.of(Self::NAME),
             taken: Taken::default(),
             settled: Mutex::new(None),
+            unreadable: Mutex::default(),
         }
     }
 
@@ -198,7 +201,7 @@ impl Disruption {
             }
         }
         notices::found(&self.ctx, view, &pass);
-        notices::budgets(&self.ctx, view, now);
+        notices::budgets(&self.ctx, view, &mut self.unreadable.lock(), now);
         notices::protections(&self.ctx, view, now);
         pass
     }

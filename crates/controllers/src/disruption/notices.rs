@@ -7,7 +7,9 @@ use disruption::{Command, Ledger, Method, Pass, Rejection, Stay, Why, balanced};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use model::{NodeKey, Pod, StateNode, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy};
+use model::{
+    NodeKey, Pod, PoolName, StateNode, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy,
+};
 use state::View;
 use tracing::{debug, error};
 
@@ -38,8 +40,6 @@ fn tell(ctx: &Ctx, view: &View, node: &NodeKey, notice: impl Fn(About) -> Notice
     }
 }
 
-/// What a pass has found: why nodes stay, what would replace others, how moves were weighed.
-pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
 /// What every pass says for as long as it is so.
 fn mention(ctx: &Ctx, view: &View, node: &NodeKey, notice: impl Fn(About) -> Notice) {
     for about in abouts(view, node) {
@@ -47,6 +47,8 @@ fn mention(ctx: &Ctx, view: &View, node: &NodeKey, notice: impl Fn(About) -> Not
     }
 }
 
+/// What a pass has found: why nodes stay, what would replace others, how moves were weighed.
+pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
     let mut kept: BTreeMap<(String, &'static str), usize> = BTreeMap::new();
     for stay in &pass.stays {
         staying(ctx, view, stay);
@@ -174,12 +176,17 @@ fn about_pool(pool: &NodePool) -> About {
     About::pool(&pool.name_any(), &pool.uid().unwrap_or_default())
 }
 
-/// The state of every pool's budget, as metrics; and as an event where it is shut.
-pub fn budgets(ctx: &Ctx, view: &View, now: Timestamp) {
+/// The state of every pool's budget, as metrics; and as an event where it is shut. `unreadable` is what was wrong with
+/// budgets the last time, and is in the log already.
+pub fn budgets(ctx: &Ctx, view: &View, unreadable: &mut BTreeMap<PoolName, String>, now: Timestamp) {
     let ledger = Ledger::open(&view.snapshot, now);
+    let told = std::mem::take(unreadable);
     for (name, page) in ledger.pages() {
         if let Some(problem) = &page.problem {
-            error!(NodePool = %name, error = %problem, "could not read disruption budgets, so that they allow nothing");
+            if told.get(name) != Some(problem) {
+                error!(NodePool = %name, error = %problem, "could not read disruption budgets, so that they allow nothing");
+            }
+            unreadable.insert(name.clone(), problem.clone());
         }
         for reason in DisruptionReason::ALL {
             let allowed = page.allowed(reason);
