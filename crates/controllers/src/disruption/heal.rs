@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::{
-    conditions::{self, node_claim as condition},
+    conditions::{self, HasConditions, node_claim as condition},
     v1::NodeClaim,
 };
 use futures::future::join_all;
@@ -83,14 +83,10 @@ fn leftover(machine: &StateNode, claim: &NodeClaim, node: &Node) -> Leftover {
     if machine.is_leaving() {
         return Leftover::default();
     }
-    let listed = claim
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_deref())
-        .unwrap_or_default();
     Leftover {
         taint: is_tainted(node) && !is_deleting(node),
-        reason: machine.is_initialized() && conditions::find(listed, condition::DISRUPTION_REASON).is_some(),
+        reason: machine.is_initialized()
+            && conditions::find(claim.conditions(), condition::DISRUPTION_REASON).is_some(),
     }
 }
 
