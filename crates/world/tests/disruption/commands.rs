@@ -14,7 +14,7 @@ use world::{
     world::World,
 };
 
-use super::{apart, generation, gone, marked, nodes, running, steady, thrifty, web};
+use super::{generation, gone, marked, nodes, running, steady, thrifty, web};
 
 /// The nodes themselves were told that they stay, and why.
 #[track_caller]
@@ -257,8 +257,8 @@ fn a_replacement_that_cannot_be_created_leaves_the_old_node_alone() {
 #[test]
 fn a_replacement_that_cannot_be_created_holds_nobody_else_up() {
     let pool = steady().budget("100%");
-    let mut world = running(54, pool, apart(web(2)), 2);
-    world.create(apart(deployment("idle").replicas(2).asks("3 cpu, 1Gi")));
+    let mut world = running(54, pool, web(2).apart(), 2);
+    world.create(deployment("idle").replicas(2).asks("3 cpu, 1Gi").apart());
     world.run_until(pods("idle").running(2), minutes(5));
     let dear = nodes(&world);
     world.scale("Deployment", "idle", 0);
@@ -301,7 +301,7 @@ fn a_replacement_that_is_created_at_last_takes_its_place() {
 /// Others who write to a node at the same moment do not keep a command from marking it.
 #[test]
 fn a_conflict_does_not_cost_a_node_its_mark() {
-    let mut world = running(50, thrifty().budget("100%"), apart(web(8)), 8);
+    let mut world = running(50, thrifty().budget("100%"), web(8).apart(), 8);
     let before = nodes(&world);
     world.inject(ApiServerTrouble(ApiFaults {
         conflict: 40,

@@ -12,7 +12,7 @@ use world::{
     world::World,
 };
 
-use super::{apart, generation, marked, nodes, running, steady, web};
+use super::{generation, marked, nodes, running, steady, web};
 
 /// DI-Q7: a change of the pool's template makes every node drift; as many as the budget allows are replaced at a time, each
 /// by a command of its own, and the pods run on nodes of the new kind.
@@ -123,7 +123,7 @@ fn a_cloud_that_says_nothing_of_drift_keeps_no_other_mark() {
 /// DI-H1: nodes with an old image are replaced, and those that come have the new one.
 #[test]
 fn a_new_image_reaches_every_node() {
-    let mut world = running(42, steady().budget("1"), apart(web(3)), 3);
+    let mut world = running(42, steady().budget("1"), web(3).apart(), 3);
     let old = nodes(&world);
     assert_eq!(old.len(), 3);
     world.inject(NewImage);
