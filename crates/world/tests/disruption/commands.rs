@@ -60,6 +60,30 @@ fn a_replacement_that_never_joins_leaves_the_old_node_alone() {
     world.expect(pods("web").running(2));
 }
 
+/// DI-D11: a replacement that joins and never becomes initialized does not cost the node that it should replace, either. It
+/// stays, for whatever becomes of it.
+#[test]
+fn a_replacement_that_is_never_initialized_leaves_the_old_node_alone() {
+    let mut world = running(57, steady(), web(2), 2);
+    let before = nodes(&world);
+    let taint = json!([{"key": "example.com/agent", "effect": "NoSchedule"}]);
+    world.patch_pool(
+        "general",
+        json!({"spec": {"template": {"spec": {"startupTaints": taint}}}}),
+    );
+    world.run_until(a_replacement_is_launched(&before), minutes(10));
+    let replacement = replacement_of(&world, &before);
+    world.run_for(minutes(8));
+    world.expect(marked(1));
+    let with_it: BTreeSet<String> = before.iter().cloned().chain([replacement]).collect();
+    assert_eq!(nodes(&world), with_it, "the replacement has joined");
+    world.run_until(marked(0), minutes(3));
+    world.run_for(seconds(2));
+    assert_eq!(nodes(&world), with_it, "both nodes stay");
+    world.expect(pods("web").running(2));
+    expect_told(&world, &before, "its replacements did not become ready in time");
+}
+
 /// DI-Q5, DI-D7: a replacement that is gone before it was ready does not cost the node that it should replace, either,
 /// whoever made it go.
 #[test]
