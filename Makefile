@@ -1,5 +1,5 @@
-# The commands of this project. `make run` needs nothing but Rust; `make test` also Go, kubectl, openssl, Terraform and python3
-# with venv; what else they use they build or install themselves, once, under the user's cache.
+# The commands of this project. `make run` needs nothing but Rust; `make test` also Go, kubectl, openssl, curl, Terraform and
+# python3 with venv; what else they use they build or install themselves, once, under the user's cache.
 
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 export CARGO_TARGET_DIR ?= $(CACHE)/karpenter-rust/target

@@ -40,6 +40,9 @@ the new place is lost by nobody and not named, so that files may serve two relea
 {{- if kindIs "string" (.Values.controller).image -}}
 {{- fail "controller.image is now controller.image.repository, controller.image.tag and controller.image.digest" -}}
 {{- end -}}
+{{- if .Values.extraObjects -}}
+{{- fail "extraObjects is set, and this chart passes no objects on.\n\n`karpenter convert` makes documents of them, as they are today: apply those with kubectl, then take extraObjects out of the values.\nThe upgrade deletes the objects of the release before. Those that are to stay need kubectl annotate helm.sh/resource-policy=keep." -}}
+{{- end -}}
 {{- if not (include "karpenter.setting" (dict "root" $ "key" "clusterName")) -}}
 {{- $complaint := "settings.clusterName is empty: it has to name the cluster that the nodes join" -}}
 {{- with include "karpenter.movedValues" $ -}}
@@ -62,16 +65,22 @@ the new place is lost by nobody and not named, so that files may serve two relea
 {{- end -}}
 {{- end -}}
 
-{{/* Values that no longer mean anything: each that is set, with what serves its purpose today. */}}
+{{/*
+Values that no longer mean anything: each that is set, with what serves its purpose today. What its chart had by itself,
+and what holds anyway, is not named.
+*/}}
 {{- define "karpenter.ignoredValues" -}}
 {{- range $gone := list
   (list "webhook" "webhooks are off unless legacy.webhooks.enabled")
   (list "defaultProvisioner" "create a NodePool, or set legacy.defaultProvisioner")
   (list "logConfig" "use logLevel, logOutputPaths and logErrorOutputPaths")
-  (list "controller.logEncoding" "log lines are always JSON")
+  (list "logEncoding" "log lines are always JSON" "json")
+  (list "controller.logEncoding" "log lines are always JSON" "json")
   (list "aws.defaultInstanceProfile" "use spec.instanceProfile or spec.role of the EC2NodeClass")
   (list "settings.assumeRoleARN" "let the AWS configuration of the pod assume the role")
   (list "settings.aws.assumeRoleARN" "let the AWS configuration of the pod assume the role")
+  (list "settings.assumeRoleDuration" "the AWS configuration of the pod says it" "15m")
+  (list "settings.aws.assumeRoleDuration" "the AWS configuration of the pod says it" "15m")
   (list "settings.aws.defaultInstanceProfile" "use spec.instanceProfile or spec.role of the EC2NodeClass")
   (list "settings.aws.enablePodENI" "pod interfaces are found out from the node")
   (list "settings.aws.enableENILimitedPodDensity" "use spec.kubelet.maxPods of the EC2NodeClass")
@@ -79,8 +88,9 @@ the new place is lost by nobody and not named, so that files may serve two relea
   (list "settings.aws.tags" "use spec.tags of the EC2NodeClass")
   (list "settings.featureGates.drift" "drift is always on")
   (list "settings.featureGates.driftEnabled" "drift is always on") -}}
-{{- if include "karpenter.valueAt" (dict "root" $ "path" (first $gone)) }}
-  {{ first $gone }}: {{ last $gone }}
+{{- $old := include "karpenter.valueAt" (dict "root" $ "path" (first $gone)) -}}
+{{- if and $old (not (has $old (slice $gone 2))) }}
+  {{ index $gone 0 }}: {{ index $gone 1 }}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -7,7 +7,7 @@ use api::kwok::KwokNodeClass;
 use async_trait::async_trait;
 use clap::{Args, ValueEnum};
 use clock::{Clock, SystemClock};
-use kube::{Api, Client, Config, config::KubeConfigOptions};
+use kube::{Api, Client};
 use operator::{
     Duties, Operator, OperatorError, Provide, Provided, logging,
     requests::Requests,
@@ -16,7 +16,7 @@ use operator::{
 use provider_sim::{SimCloud, SimProvider, catalog::Catalog};
 use tracing::{debug, info, warn};
 
-use crate::{COMMIT, exit::Failure, instance_types::Source, signals};
+use crate::{COMMIT, exit::Failure, instance_types::Source, kubeconfig, signals};
 
 const NO_CLUSTER: &str = "no cluster: the kubeconfig cannot be used";
 
@@ -90,7 +90,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         let stop = signals::stop()
             .context("signals cannot be received")
             .map_err(Failure::No)?;
-        let config = config().await.context(NO_CLUSTER).map_err(Failure::Input)?;
+        let config = kubeconfig::config(None, None)
+            .await
+            .context(NO_CLUSTER)
+            .map_err(Failure::Input)?;
         let requests = Requests::default();
         let client = operator::throttle::client(config.clone(), &settings, env!("CARGO_PKG_VERSION"), &requests);
         let client = client.context(NO_CLUSTER).map_err(Failure::Input)?;
@@ -170,14 +173,6 @@ pub fn simulated(cloud: SimCloud, catalog: Catalog, client: &Client) -> Provided
             client: client.clone(),
         }),
     }
-}
-
-/// A kubeconfig that the user names has to be good; only without one the program looks around.
-async fn config() -> anyhow::Result<Config> {
-    if std::env::var_os("KUBECONFIG").is_some() {
-        return Ok(Config::from_kubeconfig(&KubeConfigOptions::default()).await?);
-    }
-    Ok(Config::infer().await?)
 }
 
 /// Machines that an earlier process launched, and those that are about to join the cluster.

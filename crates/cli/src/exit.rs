@@ -14,6 +14,15 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The same, with what was being done.
+    pub fn context(self, what: &'static str) -> Self {
+        match self {
+            Failure::No(cause) => Failure::No(cause.context(what)),
+            Failure::Input(cause) => Failure::Input(cause.context(what)),
+            Failure::Unreachable(cause) => Failure::Unreachable(cause.context(what)),
+        }
+    }
+
     /// Prints the failure with its causes on one line and gives the exit code.
     pub fn report(&self) -> ExitCode {
         let (cause, code) = match self {

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, str::FromStr, sync::Arc};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use model::{CapacityType, InstanceType, vocabulary};
 use operator::settings::FeatureGates;
@@ -65,7 +65,10 @@ enum Output {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let catalog = match &arguments.instance_types {
-        Market::Listed(list) => list.load()?,
+        Market::Listed(list) => {
+            refuse_cluster(&arguments.source)?;
+            list.load()?
+        }
         Market::Region => {
             let gates = FeatureGates::default();
             let (cluster, catalog) = arguments.instance_types.visit(&arguments.source, false, &gates)?;
@@ -90,6 +93,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         eprintln!("hint: {note}");
     }
     Ok(())
+}
+
+/// Whoever names a cluster wants to know what that cluster can launch, which no list says.
+fn refuse_cluster(source: &input::Source) -> Result<(), Failure> {
+    let given = source.given();
+    if given.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Input(anyhow!(
+        "{}: a list is the same for every cluster; hint: --instance-types aws asks what the region sells to this one",
+        given.join(", ")
+    )))
 }
 
 fn table<'a>(shapes: impl Iterator<Item = &'a Arc<InstanceType>>) -> String {

@@ -20,9 +20,10 @@ pub struct Question {
     pub source: input::Source,
     /// What can be launched: aws (what the region sells to the pools' node classes, asked with the credentials of the
     /// environment), ec2 (a list of real shapes of us-west-2), generic (upstream's KWOK shapes), or a file in the KWOK
-    /// format.
-    #[arg(long, value_name = "CATALOG", default_value = "ec2")]
-    instance_types: Market,
+    /// format. [default: aws for a live cluster whose pools name an EC2NodeClass, where the build has the AWS provider; ec2
+    /// otherwise]
+    #[arg(long, value_name = "CATALOG")]
+    instance_types: Option<Market>,
     #[command(flatten)]
     settings: Settings,
     /// The present moment. [default: now]
@@ -30,7 +31,7 @@ pub struct Question {
     now: Option<Timestamp>,
 }
 
-/// Settings of the controller that change where pods go and which nodes stay.
+/// Settings of the controller that change where pods go and which nodes stay. Those of a running controller are not read.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings of the controller")]
 struct Settings {
@@ -72,7 +73,10 @@ impl Question {
     /// The cluster with what its pools can launch, overlays in force, and the catalog that this is from.
     pub fn cluster(&self) -> Result<(Cluster, Catalog), Failure> {
         let selectors = !self.settings.scheduler_config.default_spreads.is_empty();
-        let (mut cluster, catalog) = self.instance_types.visit(&self.source, selectors, self.gates())?;
+        let (mut cluster, catalog) = match &self.instance_types {
+            Some(market) => market.visit(&self.source, selectors, self.gates())?,
+            None => Market::visit_usual(&self.source, selectors, self.gates())?,
+        };
         input::offer(&mut cluster, &catalog);
         if self.gates().node_overlay {
             apply_overlays(&mut cluster);

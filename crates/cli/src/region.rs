@@ -1,7 +1,8 @@
 //! What EC2 sells in a region to the pools of a cluster, by the catalog that the controller buys from.
 //!
 //! What the controller would find out about a class and write into its status is asked for here where nobody has: of a class
-//! in a file, the subnets and reservations that it selects.
+//! in a file, the subnets that it selects. Reservations are asked for in any case, because how much is left of them is
+//! written nowhere.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,16 +28,12 @@ use provider_aws::{
 use provider_aws_sdk::{Connected, Connection};
 use provider_sim::Catalog;
 
-use crate::{exit::Failure, input::Cluster};
+use crate::{exit::Failure, input::Cluster, runtime::wait_for};
 
-/// What each pool of the cluster can launch. A pool that can launch nothing because of its class has a note.
+/// What each pool of the cluster can launch. A pool that can launch nothing because of its class has a note. Classes that no
+/// pool uses are not looked at.
 pub fn catalog(cluster: &mut Cluster, gates: &FeatureGates) -> Result<Catalog, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no runtime")
-        .map_err(Failure::No)?;
-    runtime.block_on(async {
+    wait_for(async {
         let connected = provider_aws_sdk::connect(&Connection::default()).await;
         let connected = connected.context("--instance-types aws").map_err(Failure::Input)?;
         let shop = Shop::open(connected, gates, &mut cluster.notes).await?;
@@ -83,9 +80,11 @@ impl Shop {
         };
         let classes: Result<Vec<EC2NodeClass>, _> = mem::take(&mut cluster.ec2_classes).into_iter().collect();
         let classes = classes.map_err(|bad| Failure::Input(bad.into()))?;
+        let pools = cluster.snapshot.pools.values();
+        let used: BTreeSet<String> = pools.map(|pool| pool.template.class.name.to_string()).collect();
         let mut buyers = BTreeMap::new();
-        for class in classes {
-            buyers.insert(class.name_any(), self.buyer(class).await.map_err(unreachable)?);
+        for class in classes.into_iter().filter(|class| used.contains(&class.name_any())) {
+            buyers.insert(class.name_any(), self.buyer(class).await);
         }
         let mut stocked: Vec<(PoolName, Shapes)> = Vec::new();
         for pool in cluster.snapshot.pools.values() {
@@ -102,7 +101,7 @@ impl Shop {
     fn sold_to(
         &self,
         pool: &Pool,
-        buyers: &BTreeMap<String, Buyer>,
+        buyers: &BTreeMap<String, Result<Buyer, AwsError>>,
         own_prices: &BTreeMap<String, f64>,
     ) -> anyhow::Result<Shapes> {
         let class = &pool.template.class;
@@ -110,6 +109,7 @@ impl Shop {
             .get(&class.name)
             .filter(|_| class.kind == provider_aws::NODE_CLASS.kind);
         let buyer = buyer.ok_or_else(|| anyhow!("{} {} is not among the objects", class.kind, class.name))?;
+        let buyer = buyer.as_ref().map_err(AwsError::clone)?;
         let left = |reservation: &str| self.reservations.left(reservation);
         let moment = Moment {
             placement_group: buyer.placement_group.as_ref(),

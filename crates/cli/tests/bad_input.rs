@@ -39,6 +39,31 @@ fn an_unreadable_catalog_is_named() {
     );
 }
 
+/// Nobody should take a list for what a cluster can launch.
+#[test]
+fn a_cluster_that_no_list_asks_about_is_refused() {
+    let named = [
+        "-f",
+        "pool.yaml",
+        "-n",
+        "web",
+        "--kubeconfig",
+        "file",
+        "--context",
+        "prod",
+    ];
+    check(
+        &karpenter(&[&["instance-types"], &named[..]].concat()),
+        2,
+        "-f, --namespace, --kubeconfig, --context: a list is the same for every cluster; hint: --instance-types aws",
+    );
+    check(
+        &karpenter(&["instance-types", "--instance-types", "generic", "-n", "default"]),
+        2,
+        "--namespace: a list",
+    );
+}
+
 #[test]
 fn an_unknown_story_names_the_known_ones() {
     check(

@@ -10,16 +10,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 fn karpenter(folder: &TempDir, arguments: &[&str]) -> Output {
+    by_default(folder, &[&["--instance-types", "types.json"], arguments].concat())
+}
+
+/// Nobody says what can be launched.
+fn by_default(folder: &TempDir, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_karpenter"))
-        .args([
-            "plan",
-            "--now",
-            "2026-01-01T00:00:00Z",
-            "-f",
-            "objects.json",
-            "--instance-types",
-            "types.json",
-        ])
+        .args(["plan", "--now", "2026-01-01T00:00:00Z", "-f", "objects.json"])
         .args(arguments)
         .current_dir(folder.path())
         .env_remove("KUBECONFIG")
@@ -83,6 +80,10 @@ fn pod(name: &str, cpu: &str, node: &str, annotations: Value) -> Value {
 
 /// Four nodes: one empty, one with little on it, one that is kept, one that is full.
 fn folder() -> TempDir {
+    folder_with(&[])
+}
+
+fn folder_with(more: &[Value]) -> TempDir {
     let mut items = vec![
         json!({
             "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general"},
@@ -104,6 +105,7 @@ fn folder() -> TempDir {
     items.push(pod("busy", "7", "full", json!({})));
     items.push(pod("held", "7", "kept", json!({"karpenter.sh/do-not-disrupt": "true"})));
     items.push(pod("little", "1500m", "slack", json!({})));
+    items.extend_from_slice(more);
     let folder = tempfile::tempdir().expect("a folder");
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     fs::write(folder.path().join("objects.json"), list.to_string()).expect("a file");
@@ -167,4 +169,75 @@ fn the_end_state_is_an_input_again_and_at_rest() {
 #[test]
 fn a_cluster_with_something_to_do_does_not_pass_the_check() {
     assert_eq!(karpenter(&folder(), &["--check"]).status.code(), Some(1));
+}
+
+/// Prices that are not those of the cluster make a plan that looks right and is not.
+#[test]
+fn what_the_catalog_does_not_know_of_the_cluster_is_told() {
+    let folder = folder();
+    let told = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(told(&by_default(&folder, &["--instance-types", "types.json"])), "");
+    fs::write(
+        folder.path().join("types.json"),
+        json!([shape("small", 2, 0.2)]).to_string(),
+    )
+    .expect("a file");
+    let unpriced = "note: the catalog has no price for 4 of 4 nodes, such as bare: ";
+    let output = karpenter(&folder, &[]);
+    assert!(told(&output).contains(unpriced), "{}", told(&output));
+
+    // None of the shapes of the list that is taken by default, and a pool that buys on EC2.
+    let list = "note: types, zones and prices are those of a list of us-west-2, and not what the region of these node pools sells";
+    let output = by_default(&folder, &[]);
+    assert!(told(&output).contains(unpriced), "{}", told(&output));
+    assert!(!told(&output).contains(list), "{}", told(&output));
+    let objects = fs::read_to_string(folder.path().join("objects.json")).expect("a file");
+    let objects = objects.replace(
+        "karpenter.kwok.sh\",\"kind\":\"KWOKNodeClass",
+        "karpenter.k8s.aws\",\"kind\":\"EC2NodeClass",
+    );
+    fs::write(folder.path().join("objects.json"), objects).expect("a file");
+    let output = by_default(&folder, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert!(told(&output).contains(list), "{}", told(&output));
+    let output = by_default(&folder, &["--instance-types", "ec2"]);
+    assert!(
+        !told(&output).contains(list),
+        "who asks for the list knows: {}",
+        told(&output)
+    );
+}
+
+fn waiting(name: &str, cpu: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [{"name": "main", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]},
+        "status": {"phase": "Pending"},
+    })
+}
+
+/// The empty node is no longer empty then. It is kept for the pod, and what room it has left is for the pods of others.
+#[test]
+fn a_pod_that_waits_takes_its_room_before_nodes_go() {
+    let folder = folder_with(&[waiting("next", "6")]);
+    expect![[r#"
+        launch   for 1 pods
+        delete  slack (saves $0.80/h)
+        stay    bare  Nominated: pending pods are expected on the node until 2026-01-01T00:00:20Z
+        stay    full  NotCheaper: it costs $0.8000 an hour and a replacement would cost $0.8000
+        stay    kept  DoNotDisrupt: pod default/held has annotation karpenter.sh/do-not-disrupt
+        4 nodes at $3.20 an hour → 3 nodes at $2.40 an hour; 1 pods evicted
+    "#]]
+    .assert_eq(&printed(&folder, &[]));
+    expect![[r#"
+        pass 1
+        launch   for 1 pods
+        delete  slack (saves $0.80/h)
+        pass 2
+        stay    bare  NotCheaper: it costs $0.8000 an hour and a replacement would cost $0.8000
+        stay    full  NotCheaper: it costs $0.8000 an hour and a replacement would cost $0.8000
+        stay    kept  DoNotDisrupt: pod default/held has annotation karpenter.sh/do-not-disrupt
+        4 nodes at $3.20 an hour → 3 nodes at $2.40 an hour; 1 pods evicted
+    "#]]
+    .assert_eq(&printed(&folder, &["--until-rest"]));
 }

@@ -71,7 +71,8 @@ impl Classify for CloudError {
     fn reason(&self) -> Reason {
         match self.cause {
             ProviderError::Unavailable { .. } => Reason::CloudUnavailable,
-            ProviderError::InsufficientCapacity { .. }
+            ProviderError::Gone { .. }
+            | ProviderError::InsufficientCapacity { .. }
             | ProviderError::NodeClassNotReady { .. }
             | ProviderError::Refused { .. } => Reason::CloudRefused,
         }

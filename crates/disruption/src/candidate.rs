@@ -28,7 +28,8 @@ pub struct Candidate {
     pub pool: Arc<Pool>,
     /// Pods that will be somewhere else once the node is gone.
     pub pods: Vec<Arc<Pod>>,
-    /// Those of them that need a place before the node goes; the others refuse to leave and are waited for.
+    /// Those of them that need a place before the node goes; the others refuse to leave and are waited for, which happens to
+    /// drifted nodes alone.
     pub moving: Vec<PodKey>,
     /// US dollars per hour; zero when the catalog does not know the node's offering.
     pub price: f64,
@@ -44,6 +45,11 @@ impl Candidate {
     /// No pod on it is worth moving.
     pub fn is_empty(&self) -> bool {
         self.disruption_cost <= 1.0
+    }
+
+    pub fn has_drifted(&self) -> bool {
+        let claim = self.node.claim.as_ref();
+        claim.is_some_and(|claim| claim.drifted.is_some())
     }
 
     /// Dollars saved for each unit of disruption.
@@ -95,8 +101,9 @@ pub fn candidates(
             Ok(pool) => {
                 let mut candidate = candidate(snapshot, prices, node, pool);
                 // Of a node that goes gracefully no pod refuses to leave.
-                if class == Class::Eventual {
-                    let leaving = candidate.pods.iter().filter(|pod| snapshot.can_move(pod, now));
+                if class == Class::Eventual && candidate.has_drifted() {
+                    let pods = snapshot.pods_of(node).filter(|pod| pod.is_reschedulable());
+                    let leaving = pods.filter(|pod| guards.let_move(pod, now));
                     candidate.moving = leaving.map(|pod| pod.key.clone()).collect();
                 }
                 free.push(candidate);

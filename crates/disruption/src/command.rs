@@ -54,6 +54,18 @@ impl Command {
         self.method.reason()
     }
 
+    /// Tells its lines in the log from those of other commands. The same for the same nodes in the same order: nothing else
+    /// would be the same in every run, and a node is in one command at a time.
+    pub fn id(&self) -> String {
+        // FNV-1a. It has to be short and repeat everywhere, and no more.
+        let hash = self.nodes.iter().fold(0x811c_9dc5_u32, |hash, node| {
+            let name = node.to_string();
+            let bytes = name.bytes().chain([0]);
+            bytes.fold(hash, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+        });
+        format!("{hash:08x}")
+    }
+
     /// The word that metrics and logs use.
     pub fn decision(&self) -> &'static str {
         match (self.nodes.is_empty(), self.replacements.is_empty()) {
@@ -74,14 +86,15 @@ impl Command {
     }
 }
 
-/// What happens, to which nodes, and what it saves.
+/// Why, which command it is, what happens to which nodes, and what it saves.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes: Vec<String> = self.nodes.iter().map(ToString::to_string).collect();
         write!(
             f,
-            "{}: {}, nodes [{}]",
+            "{}/{}: {}, nodes [{}]",
             self.reason(),
+            self.id(),
             self.decision(),
             nodes.join(", ")
         )?;
@@ -139,21 +152,33 @@ mod tests {
     #[test]
     fn a_command_says_what_it_does() {
         let said = |nodes: &[&str], replacements: usize, saving: f64| {
-            command(Method::Consolidation, nodes, replacements, saving).to_string()
+            let command = command(Method::Consolidation, nodes, replacements, saving);
+            let said = command.to_string();
+            let (id, rest) = (format!("Underutilized/{}: ", command.id()), said.as_str());
+            rest.strip_prefix(&id).expect("reason and id").to_owned()
         };
-        assert_eq!(
-            said(&["a"], 0, 1.256),
-            "Underutilized: delete, nodes [a] (savings: $1.26)"
-        );
+        assert_eq!(said(&["a"], 0, 1.256), "delete, nodes [a] (savings: $1.26)");
         assert_eq!(
             said(&["a", "b"], 1, 0.5),
-            "Underutilized: replace, nodes [a, b], 1 replacement (savings: $0.50)"
+            "replace, nodes [a, b], 1 replacement (savings: $0.50)"
         );
         assert_eq!(
             said(&["a"], 2, -0.5),
-            "Underutilized: replace, nodes [a], 2 replacements (savings: -$0.50)"
+            "replace, nodes [a], 2 replacements (savings: -$0.50)"
         );
-        assert_eq!(said(&[], 0, 0.0), "Underutilized: no-op, nodes [] (savings: $0.00)");
+        assert_eq!(said(&[], 0, 0.0), "no-op, nodes [] (savings: $0.00)");
+    }
+
+    #[test]
+    fn a_command_is_known_by_its_nodes() {
+        let id = |nodes: &[&str]| command(Method::Emptiness, nodes, 0, 0.0).id();
+        assert_eq!(id(&["a", "b"]), id(&["a", "b"]));
+        let all = [id(&["a"]), id(&["b"]), id(&["ab"]), id(&["a", "b"]), id(&["b", "a"])];
+        assert_eq!(
+            std::collections::BTreeSet::from(all.clone()).len(),
+            all.len(),
+            "{all:?}"
+        );
     }
 
     /// DI-Q12: the words that metrics tell commands apart by.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use model::{Pod, Snapshot, pod::PodShape, snapshot::DisruptionBudget};
 use rustc_hash::FxHashMap;
 
@@ -33,5 +34,10 @@ impl<'a> Guards<'a> {
         self.known
             .entry((namespace, Arc::as_ptr(&pod.shape)))
             .or_insert_with(|| budgets.iter().copied().filter(|budget| budget.covers(pod)).collect())
+    }
+
+    /// Whether a pod will be somewhere else once its node is gone, and nothing keeps it from leaving for good.
+    pub fn let_move(&mut self, pod: &'a Arc<Pod>, now: Timestamp) -> bool {
+        pod.can_move_under(self.covering(pod).iter().copied(), now)
     }
 }

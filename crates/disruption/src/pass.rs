@@ -34,7 +34,8 @@ pub struct Pass {
     pub candidates: usize,
     /// Nodes that each method could take, budgets aside.
     pub eligible: BTreeMap<Method, usize>,
-    /// How savings and disruption compare, for every move that was refused because of it. What was taken has its own.
+    /// How savings and disruption compare where a move was refused because of it: of each node alone once, of sets of nodes
+    /// once in a pass. What was taken has its own.
     pub refused: Vec<Score>,
 }
 
@@ -67,17 +68,20 @@ pub fn decide_watched(
     let (mut graceful, blocked) = candidates(snapshot, &prices, Class::Graceful, taken, now);
     pass.candidates = graceful.len();
 
-    let (emptied, kept, eligible) = emptiness::decide(&graceful, &mut ledger, now);
-    pass.eligible.insert(Method::Emptiness, eligible);
-    pass.commands.extend(emptied);
+    let emptied = emptiness::decide(scene, &graceful, &mut ledger);
+    pass.eligible.insert(Method::Emptiness, emptied.eligible);
+    pass.commands.extend(emptied.command);
 
     let receiving = drifted(scene, taken, &mut ledger, &mut pass, &mut stays);
     // A drifted node would go whether or not it is empty, so what keeps it from that counts.
-    note(&mut stays, kept);
+    note(&mut stays, emptied.stays);
     note(&mut stays, blocked);
 
     let going: BTreeSet<&NodeKey> = pass.commands.iter().flat_map(|command| &command.nodes).collect();
-    graceful.retain(|candidate| !going.contains(candidate.key()));
+    graceful.retain(|candidate| {
+        let in_use = !candidate.is_empty() || emptied.in_use.contains(candidate.key());
+        in_use && !going.contains(candidate.key())
+    });
     let after = after(snapshot, &pass.commands);
     let scene = Scene {
         snapshot: &after,
@@ -99,7 +103,7 @@ fn note(stays: &mut BTreeMap<NodeKey, Why>, more: Vec<Stay>) {
     }
 }
 
-/// Answers with the nodes that pods are moved to.
+/// Answers with the nodes that pods are moved to, those of empty nodes included.
 fn drifted(
     scene: Scene<'_>,
     taken: &BTreeSet<NodeKey>,
@@ -107,13 +111,25 @@ fn drifted(
     pass: &mut Pass,
     stays: &mut BTreeMap<NodeKey, Why>,
 ) -> BTreeSet<NodeKey> {
+    let placements = pass.commands.iter().flat_map(|command| &command.placements);
+    let receiving: BTreeSet<NodeKey> = placements.map(|placement| placement.node.clone()).collect();
     let any = |node: &model::StateNode| node.claim.as_ref().is_some_and(|claim| claim.drifted.is_some());
     if !scene.snapshot.nodes.values().any(|node| any(node)) {
         pass.eligible.extend([(Method::StaticDrift, 0), (Method::Drift, 0)]);
-        return BTreeSet::new();
+        return receiving;
     }
+    for key in &receiving {
+        if scene.snapshot.nodes.get(key).is_some_and(|node| any(node)) {
+            stays.insert(key.clone(), Why::Receives);
+        }
+    }
+    let moved = moved(scene.snapshot, &pass.commands);
+    let scene = Scene {
+        snapshot: &moved,
+        ..scene
+    };
     let going: BTreeSet<NodeKey> = pass.commands.iter().flat_map(|command| command.nodes.clone()).collect();
-    let taken = taken.union(&going).cloned().collect();
+    let taken = taken.iter().chain(&going).chain(&receiving).cloned().collect();
     let (eventual, _) = candidates(scene.snapshot, scene.prices, Class::Eventual, &taken, scene.now);
     let fixed = drift::in_order(&eventual, Pool::is_static);
     pass.eligible.insert(Method::StaticDrift, fixed.len());
@@ -128,7 +144,7 @@ fn drifted(
     // Whoever moved to a node that is to be replaced itself would move again soon.
     let gone: Vec<NodeKey> = going.into_iter().chain(fixed.iter().map(|c| c.key().clone())).collect();
     cluster.close(&gone);
-    let drifting = drift::decide(scene, &oldest, &mut cluster, ledger);
+    let drifting = drift::decide(scene, &oldest, &mut cluster, ledger, receiving);
     pass.commands.extend(drifting.commands);
     note(stays, drifting.stays);
     drifting.receiving
@@ -145,9 +161,6 @@ fn consolidate(
 ) {
     let mut eligible = Vec::new();
     for candidate in graceful {
-        if candidate.is_empty() {
-            continue;
-        }
         match consolidation::eligible(&candidate, scene.now) {
             Ok(()) => eligible.push(candidate),
             Err(why) => {
@@ -163,7 +176,9 @@ fn consolidate(
     let best_first = ranks.iter().map(|rank| &eligible[rank.index]);
     let stage = stage(scene, best_first, scene.settings.by_choice());
     let mut cluster = WhatIf::new(&stage);
-    if !cluster.remembers() && pass.commands.iter().any(|command| command.method == Method::Drift) {
+    let mut earlier = pass.commands.iter();
+    let moves = |command: &Command| command.method == Method::Drift || !command.placements.is_empty();
+    if !cluster.remembers() && earlier.any(moves) {
         for candidate in &eligible {
             stays.entry(candidate.key().clone()).or_insert(Why::Devices);
         }
@@ -171,7 +186,8 @@ fn consolidate(
     }
     let mut search = Search::new(scene, &mut cluster, &eligible, ranks, ledger, receiving);
     search.run(looked);
-    let (commands, found, refused) = (search.commands, search.stays, search.refused);
+    let refused = search.refused();
+    let (commands, found) = (search.commands, search.stays);
     pass.commands.extend(commands);
     pass.refused.extend(refused);
     for (node, why) in found {
@@ -211,7 +227,12 @@ pub(crate) fn stage<'s, 'c>(
 /// The cluster as it will be after these commands, for those that are decided in the same pass: nodes are gone, and
 /// their pods are on the machines that take them.
 fn after(snapshot: &Snapshot, commands: &[Command]) -> Snapshot {
-    let mut fork = snapshot.without(commands.iter().flat_map(|command| &command.nodes));
+    moved(snapshot, commands).without(commands.iter().flat_map(|command| &command.nodes))
+}
+
+/// The cluster with pods on the machines that take them, and all nodes still there.
+fn moved(snapshot: &Snapshot, commands: &[Command]) -> Snapshot {
+    let mut fork = snapshot.clone();
     for placement in commands.iter().flat_map(|command| &command.placements) {
         let Some(name) = snapshot.nodes.get(&placement.node).and_then(|node| node.node_name()) else {
             continue;

@@ -6,6 +6,7 @@ use model::{
     CapacityType, InstanceType, InstanceTypeName, Offering, PoolName, Requirements, Snapshot, StateNode, vocabulary,
 };
 use rustc_hash::FxHashMap;
+use scheduler::Launch;
 
 /// The catalogs of a snapshot, looked up by name.
 #[derive(Debug)]
@@ -35,6 +36,12 @@ impl<'a> Prices<'a> {
 
     pub fn kind(&self, pool: &PoolName, name: &InstanceTypeName) -> Option<&'a InstanceType> {
         self.kinds.get(&(pool.as_str(), name.as_str())).copied()
+    }
+
+    /// The shapes that a launch lists.
+    pub(crate) fn kinds(&self, launch: &Launch) -> impl Iterator<Item = &'a InstanceType> {
+        let names = launch.instance_types.iter();
+        names.filter_map(|name| self.kind(&launch.pool, name))
     }
 
     /// The shape of a machine, where the pool's catalog knows it.

@@ -9,8 +9,8 @@ use std::{
 };
 
 use jiff::Timestamp;
-use model::{InstanceType, NodeKey, Snapshot};
-use scheduler::{Answer, Launch, Plan, Search, WhatIf};
+use model::{NodeKey, Snapshot};
+use scheduler::{Answer, Launch, Placement, Plan, Search, WhatIf};
 
 use crate::{
     Blocked, Candidate, Class, Command, Ledger, Method, Prices, Settings,
@@ -115,16 +115,19 @@ struct Review<'a, 'c> {
 
 impl<'c> Review<'_, 'c> {
     fn empty(&mut self, command: Command) {
-        let mut going = Vec::new();
+        let (mut going, mut moves) = (Vec::new(), Vec::new());
         let mut dropped: BTreeMap<Obstacle, Vec<NodeKey>> = BTreeMap::new();
         for node in &command.nodes {
-            match self.still_empty(node) {
-                Ok(candidate) => going.push(candidate),
+            match self.still_empty(node, &command.placements) {
+                Ok((candidate, moved)) => {
+                    going.push(candidate);
+                    moves.extend(moved);
+                }
                 Err(obstacle) => dropped.entry(obstacle).or_default().push(node.clone()),
             }
         }
         if !going.is_empty() {
-            self.validated.commands.push(emptiness::deletion(&going));
+            self.validated.commands.push(emptiness::deletion(&going, moves));
         }
         for (obstacle, nodes) in dropped {
             self.validated.rejected.push(Rejection {
@@ -135,13 +138,28 @@ impl<'c> Review<'_, 'c> {
         }
     }
 
-    fn still_empty(&mut self, node: &NodeKey) -> Result<&'c Candidate, Obstacle> {
+    /// The node, and where its pods go.
+    fn still_empty(
+        &mut self,
+        node: &NodeKey,
+        decided: &[Placement],
+    ) -> Result<(&'c Candidate, Vec<Placement>), Obstacle> {
         let candidate = *self.free.get(node).ok_or_else(|| self.obstacle(node))?;
         if !candidate.is_empty() || emptiness::eligible(candidate, self.scene.now).is_err() {
             return Err(Obstacle::Churn);
         }
-        let taken = self.ledger.take(&candidate.pool.name, Method::Emptiness.reason());
-        taken.then_some(candidate).ok_or(Obstacle::Budget)
+        let (pool, reason) = (&candidate.pool.name, Method::Emptiness.reason());
+        if self.ledger.left(pool, reason) == 0 {
+            return Err(Obstacle::Budget);
+        }
+        let moved = if candidate.pods.is_empty() {
+            Some(Vec::new())
+        } else {
+            emptiness::moved(self.scene, candidate, &mut self.cluster, Search::Again(decided))
+        };
+        let moved = moved.ok_or(Obstacle::Scheduling)?;
+        self.ledger.take(pool, reason);
+        Ok((candidate, moved))
     }
 
     fn consolidation(&mut self, command: Command) {
@@ -159,7 +177,7 @@ impl<'c> Review<'_, 'c> {
         let mut candidates = Vec::new();
         for node in &command.nodes {
             let candidate = *self.free.get(node).ok_or_else(|| self.obstacle(node))?;
-            if candidate.is_empty() || consolidation::eligible(candidate, self.scene.now).is_err() {
+            if candidate.pods.is_empty() || consolidation::eligible(candidate, self.scene.now).is_err() {
                 return Err(Obstacle::Churn);
             }
             candidates.push(candidate);
@@ -168,44 +186,48 @@ impl<'c> Review<'_, 'c> {
         if !self.ledger.admits(pools.clone(), command.reason()) {
             return Err(Obstacle::Budget);
         }
-        let (answer, _) = self.cluster.keep(&command.nodes, Search::Again(&command.placements));
-        let Answer::Plan(plan) = answer else {
+        let mut earlier = self.validated.commands.iter();
+        if !self.cluster.remembers() && earlier.any(|earlier| !earlier.placements.is_empty()) {
+            return Err(Obstacle::Scheduling);
+        }
+        let search = Search::Again(&command.placements);
+        let Answer::Plan(plan) = self.cluster.ask(&command.nodes, search) else {
             return Err(Obstacle::Scheduling);
         };
         let price: f64 = candidates.iter().map(|candidate| candidate.price).sum();
-        let cost: f64 = command.replacements.iter().map(|launch| self.cheapest(launch)).sum();
-        let dearest: f64 = command.replacements.iter().map(|launch| self.dearest(launch)).sum();
+        let launches = || command.replacements.iter();
+        let dearest: Option<f64> = launches().map(|launch| self.dearest(launch)).sum();
+        let cheapest: Option<f64> = launches().map(|launch| self.cheapest(launch)).sum();
+        let (Some(dearest), Some(cheapest)) = (dearest, cheapest) else {
+            return Err(Obstacle::Scheduling);
+        };
         let cheaper = command.replacements.is_empty() || dearest < price;
         if !cheaper || lands_on_starting(self.scene, &plan).is_some() || !covers(&plan, &command.replacements) {
             return Err(Obstacle::Scheduling);
         }
+        // Only now: what does not hold takes no room from the commands after it.
+        self.cluster.keep(&command.nodes, search);
         self.ledger.take_all(pools, command.reason());
         Ok(Command {
             pods: candidates.iter().map(|candidate| candidate.pods.len()).sum(),
             placements: plan.placements,
-            saving: price - cost,
+            saving: price - cheapest,
             ..command.clone()
         })
     }
 
-    /// What a launch may cost at the prices of now, whatever the cloud chooses.
-    fn dearest(&self, launch: &Launch) -> f64 {
-        let worsts = self.kinds(launch).filter_map(|kind| worst(kind, &launch.requirements));
-        worsts.map(|worst| worst.price).fold(0.0, f64::max)
+    /// What a launch may cost at the prices of now, whatever the cloud chooses. Nothing when it cannot be had.
+    fn dearest(&self, launch: &Launch) -> Option<f64> {
+        let kinds = self.scene.prices.kinds(launch);
+        let worsts = kinds.filter_map(|kind| worst(kind, &launch.requirements));
+        worsts.map(|worst| worst.price).max_by(f64::total_cmp)
     }
 
-    /// What it costs at the prices of now if the cloud has the best of what is asked for.
-    fn cheapest(&self, launch: &Launch) -> f64 {
-        let offers = self
-            .kinds(launch)
-            .filter_map(|kind| cheapest(kind, &launch.requirements));
-        let least = offers.map(|offering| offering.price).min_by(f64::total_cmp);
-        least.unwrap_or(launch.choice.price)
-    }
-
-    fn kinds(&self, launch: &Launch) -> impl Iterator<Item = &InstanceType> {
-        let names = launch.instance_types.iter();
-        names.filter_map(|name| self.scene.prices.kind(&launch.pool, name))
+    /// What it costs at the prices of now if the cloud has the best of what is asked for. Nothing when it cannot be had.
+    fn cheapest(&self, launch: &Launch) -> Option<f64> {
+        let kinds = self.scene.prices.kinds(launch);
+        let offers = kinds.filter_map(|kind| cheapest(kind, &launch.requirements));
+        offers.map(|offering| offering.price).min_by(f64::total_cmp)
     }
 
     /// A node that is not free any more: pods that are on their way count as a budget that is used up.

@@ -143,6 +143,10 @@ pub enum Change {
         "the chart no longer makes a default Provisioner; its NodePool and EC2NodeClass follow as objects of their own"
     )]
     ProvisionerLeavesChart,
+    #[error(
+        "the chart passes no objects on; they follow as documents of their own, and the upgrade deletes the old ones unless kubectl has annotated them with helm.sh/resource-policy=keep"
+    )]
+    ObjectsLeaveChart,
     #[error("the controller reads environment variables instead of this ConfigMap; name it in controller.envFrom")]
     SettingsAreEnvironment,
     #[error("launch template {name} is taken apart; later versions of it have no effect")]

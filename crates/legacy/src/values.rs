@@ -16,7 +16,11 @@ const TELLING: &[&str] = &[
     "clusterName",
     "clusterEndpoint",
     "serviceAccount",
+    EXTRA_OBJECTS,
 ];
+
+/// The list of objects that the charts from 0.25 to 0.27 passed on.
+const EXTRA_OBJECTS: &str = "extraObjects";
 
 /// The image of the releases; another repository is a mirror that the new image is taken from too.
 const PUBLIC_REPOSITORY: &str = "public.ecr.aws/karpenter/controller";
@@ -109,6 +113,61 @@ pub fn default_provisioner(values: &Value) -> Option<Value> {
     }))
 }
 
+/// An object that the charts from 0.25 to 0.27 passed on, or what is wrong with it.
+pub struct ExtraObject<'a> {
+    /// Its place in the values.
+    pub field: String,
+    pub object: Result<&'a Value, &'static str>,
+}
+
+/// The objects in `extraObjects`, and those in lists there.
+pub fn extra_objects(values: &Value) -> Vec<ExtraObject<'_>> {
+    let mut found = Vec::new();
+    match values.get(EXTRA_OBJECTS) {
+        Some(Value::Array(items)) => flatten(EXTRA_OBJECTS, items, &mut found),
+        Some(other) if !crate::manifest::is_empty(other) => found.push(ExtraObject {
+            field: EXTRA_OBJECTS.to_owned(),
+            object: Err("is no list of objects"),
+        }),
+        _ => {}
+    }
+    found
+}
+
+fn flatten<'a>(path: &str, items: &'a [Value], found: &mut Vec<ExtraObject<'a>>) {
+    for (index, item) in items.iter().enumerate() {
+        let field = format!("{path}[{index}]");
+        let typed = ["apiVersion", "kind"]
+            .iter()
+            .all(|word| !crate::manifest::text(item, word).is_empty());
+        if item["kind"] == "List" {
+            let inner = item["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+            flatten(&format!("{field}.items"), inner, found);
+            continue;
+        }
+        let object = if !typed {
+            Err("is no object: it has to have apiVersion and kind")
+        } else if is_template(item) {
+            Err("is a template, which the old chart filled in: take the object from helm get manifest")
+        } else {
+            Ok(item)
+        };
+        found.push(ExtraObject { field, object });
+    }
+}
+
+/// Whether Helm would have replaced something in the texts of the object.
+fn is_template(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("{{"),
+        Value::Array(items) => items.iter().any(is_template),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(key, value)| key.contains("{{") || is_template(value)),
+        _ => false,
+    }
+}
+
 /// The values for the chart of v1; the same values where nothing in them is old.
 pub fn convert(values: &Value, notes: &mut Notes) -> Value {
     let Some(written) = values.as_object() else {
@@ -126,6 +185,10 @@ pub fn convert(values: &Value, notes: &mut Notes) -> Value {
         new.notes.warn("defaultProvisioner", Change::ProvisionerLeavesChart);
     }
     new.values.remove("defaultProvisioner");
+    if !extra_objects(values).is_empty() {
+        new.notes.warn(EXTRA_OBJECTS, Change::ObjectsLeaveChart);
+    }
+    new.values.remove(EXTRA_OBJECTS);
     if new.values.remove("webhook").is_some() {
         new.notes.warn(
             "webhook",
@@ -212,6 +275,12 @@ impl Rewrite<'_> {
                     };
                     self.put("settings", key, value);
                 }
+            }
+        }
+        // Of 0.32, where they stood without the section.
+        for key in ["assumeRoleARN", "assumeRoleDuration"] {
+            if let Some(value) = self.take("settings", key) {
+                self.gone(&format!("settings.{key}"), &format!("aws.{key}"), &value);
             }
         }
         let gates = self

@@ -12,6 +12,7 @@ use crate::{
     ids::{NodeName, PodKey, PodUid},
     requirement::Requirement,
     resources::Resources,
+    snapshot::DisruptionBudget,
     taint::{Taint, Toleration},
     workload::ControllerKey,
 };
@@ -304,6 +305,23 @@ impl Pod {
     /// May be sent away by the eviction API now, as far as the pod itself has a say.
     pub fn is_evictable(&self, now: Timestamp) -> bool {
         self.is_active() && !self.tolerates_disruption() && !self.is_mirror() && !self.is_protected(now)
+    }
+
+    /// Will be somewhere else once its node is gone, and nothing keeps it from leaving for good. `budgets` are those that cover
+    /// it.
+    pub fn can_move_under<'b>(&self, budgets: impl IntoIterator<Item = &'b DisruptionBudget>, now: Timestamp) -> bool {
+        if !self.is_reschedulable() || self.is_protected(now) {
+            return false;
+        }
+        if !self.is_evictable(now) {
+            return true;
+        }
+        let mut budgets = budgets.into_iter();
+        match (budgets.next(), budgets.next()) {
+            (None, _) => true,
+            (Some(_), Some(_)) => false,
+            (Some(budget), None) => !budget.fully_blocking || (budget.unhealthy_always_allowed && !self.ready),
+        }
     }
 
     /// Still terminating a minute after it should have been gone: its kubelet is not there to finish it.

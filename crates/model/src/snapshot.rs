@@ -228,22 +228,11 @@ impl Snapshot {
         node.is_some_and(|node| node.is_leaving()) && self.can_move(pod, now)
     }
 
-    /// Will be somewhere else once its node is gone, and nothing keeps it from leaving for good.
+    /// Will be somewhere else once its node is gone, and nothing keeps it from leaving for good. Looks through all budgets:
+    /// whoever asks about many pods knows which budgets cover them, and asks [`Pod::can_move_under`].
     pub fn can_move(&self, pod: &Pod, now: Timestamp) -> bool {
-        pod.is_reschedulable() && !pod.is_protected(now) && !self.is_fully_blocked(pod, now)
-    }
-
-    /// A disruption budget can never let this pod go.
-    fn is_fully_blocked(&self, pod: &Pod, now: Timestamp) -> bool {
-        if !pod.is_evictable(now) {
-            return false;
-        }
-        let mut covering = self.budgets.values().filter(|budget| budget.covers(pod));
-        match (covering.next(), covering.next()) {
-            (None, _) => false,
-            (Some(_), Some(_)) => true,
-            (Some(budget), None) => budget.fully_blocking && (pod.ready || !budget.unhealthy_always_allowed),
-        }
+        let budgets = self.budgets.values().map(|budget| &**budget);
+        pod.can_move_under(budgets.filter(|budget| budget.covers(pod)), now)
     }
 
     /// The services of a namespace, in the order of their names.

@@ -1,7 +1,8 @@
 //! Who has lost the lease writes nothing any more.
 
+mod common;
+
 use std::{
-    net::Ipv4Addr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -9,15 +10,12 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
-use bytes::Bytes;
-use clock::{Clock, VirtualClock};
-use http::{Method, Request};
-use kube::{Api, Client, client::Body};
+use common::{create, send};
+use http::Method;
+use kube::Client;
 use kube_mem::ApiServer;
-use operator::{Duties, Operator, OperatorError, Provided, lease::LeaseError, settings::Settings};
+use operator::{OperatorError, lease::LeaseError};
 use parking_lot::Mutex;
-use provider_sim::{Catalog, SimCloud, SimProvider};
 use serde_json::{Value, json};
 use tokio::{
     task::JoinHandle,
@@ -28,17 +26,6 @@ use tower::BoxError;
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/karpenter/leases/karpenter-leader-election";
 const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
-
-struct Nothing;
-
-#[async_trait]
-impl Duties for Nothing {
-    async fn take_over(&self) {}
-
-    async fn beside(&self) {
-        std::future::pending::<()>().await;
-    }
-}
 
 /// A program on an API server, with a line that is listened to and that can be cut.
 struct Bench {
@@ -51,60 +38,29 @@ struct Bench {
 }
 
 fn client(server: &ApiServer, written: &Arc<Mutex<Vec<String>>>, cut: &Arc<AtomicBool>) -> Client {
-    let (server, written, cut) = (server.clone(), written.clone(), cut.clone());
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let (server, written, cut) = (server.clone(), written.clone(), cut.clone());
-        async move {
-            if cut.load(Ordering::Relaxed) {
-                return Err(BoxError::from("the line is cut"));
-            }
-            let (parts, body) = request.into_parts();
-            let body = body.collect_bytes().await?;
-            if parts.method != Method::GET {
-                written.lock().push(format!("{} {}", parts.method, parts.uri.path()));
-            }
-            Ok(server.handle(Request::from_parts(parts, body)))
+    let (written, cut) = (written.clone(), cut.clone());
+    common::client(server, move |method, path| {
+        let heard = match cut.load(Ordering::Relaxed) {
+            true => Err(BoxError::from("the line is cut")),
+            false => Ok(()),
+        };
+        if heard.is_ok() && method != Method::GET {
+            written.lock().push(format!("{method} {path}"));
         }
-    });
-    Client::new(service, "default")
+        std::future::ready(heard)
+    })
 }
 
 impl Bench {
     /// Returns when the program leads and works.
     async fn started() -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(VirtualClock::starting_at(VirtualClock::EPOCH));
-        let server = ApiServer::builder()
-            .clock(clock.clone())
-            .seed(1)
-            .without_managers()
-            .build();
+        let (server, clock) = common::server();
         let written = Arc::default();
         let lease_is_cut = Arc::new(AtomicBool::new(false));
         let open = client(&server, &written, &Arc::default());
-        let settings = Settings {
-            bind_address: Ipv4Addr::LOCALHOST.into(),
-            metrics_port: 0,
-            health_probe_port: 0,
-            ..Settings::default()
-        };
-        let cloud = SimCloud::new(1, clock.clone());
-        let classes = Arc::new(Api::all(open.clone()));
-        let program = Operator {
-            client: open,
-            clock,
-            settings: Arc::new(settings),
-            seed: 1,
-            provide: Box::new(Provided {
-                cloud: Arc::new(SimProvider::new(cloud, Arc::new(Catalog::generic()), classes)),
-                duties: Arc::new(Nothing),
-            }),
-            lease_client: client(&server, &Arc::default(), &lease_is_cut),
-            namespace: "karpenter".to_owned(),
-            identity: "me".to_owned(),
-            version: "test",
-            commit: "test",
-            requests: operator::requests::Requests::default(),
-        };
+        let lease_client = client(&server, &Arc::default(), &lease_is_cut);
+        let settings = common::settings();
+        let program = common::program(clock, open, lease_client, settings, |provided| Box::new(provided));
         let stop = CancellationToken::new();
         let running = program.run(stop.clone());
         let bench = Self {
@@ -114,50 +70,21 @@ impl Bench {
             program: tokio::spawn(running),
             stop,
         };
-        for crd in api::crds::all(api::crds::Variant::Kwok) {
-            let crd = serde_json::to_value(crd).expect("definitions are plain data");
-            bench.send(
-                Method::POST,
-                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                &crd,
-            );
-        }
+        common::install_kinds(&bench.server);
         let class = json!({
             "apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": { "name": "default" },
         });
-        bench.send(Method::POST, "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses", &class);
-        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "karpenter" } });
-        bench.send(Method::POST, "/api/v1/namespaces", &namespace);
+        create(
+            &bench.server,
+            "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses",
+            &class,
+        );
+        common::create_home(&bench.server);
         bench.give_work("first");
         while bench.written.lock().is_empty() {
             sleep(Duration::from_millis(100)).await;
         }
         bench
-    }
-
-    fn send(&self, method: Method, path: &str, body: &Value) -> Value {
-        let body = if body.is_null() {
-            String::new()
-        } else {
-            body.to_string()
-        };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", "application/json")
-            .body(Bytes::from(body))
-            .expect("a request");
-        let answer = self.server.handle(request);
-        assert!(answer.status().is_success(), "{path}: {}", answer.status());
-        let mut body = answer.into_body();
-        let frame = std::pin::Pin::new(&mut body);
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        match http_body::Body::poll_frame(frame, &mut context) {
-            std::task::Poll::Ready(Some(Ok(frame))) => {
-                serde_json::from_slice(&frame.into_data().unwrap_or_default()).unwrap_or_default()
-            }
-            _ => Value::Null,
-        }
     }
 
     /// A claim that has to be given its finalizer, an instance and a status.
@@ -167,7 +94,7 @@ impl Bench {
             "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": { "name": name },
             "spec": { "requirements": [], "nodeClassRef": class },
         });
-        self.send(Method::POST, CLAIMS, &claim);
+        create(&self.server, CLAIMS, &claim);
     }
 
     /// Waits for the end of the program, with work for it every second, and says how long it took.
@@ -200,10 +127,10 @@ impl Bench {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_written_once_somebody_else_has_the_lease() {
     let mut bench = Bench::started().await;
-    let mut lease = bench.send(Method::GET, LEASE, &Value::Null);
+    let mut lease = send(&bench.server, Method::GET, LEASE, &Value::Null);
     assert_eq!(lease["spec"]["holderIdentity"], "me");
     lease["spec"]["holderIdentity"] = "somebody else".into();
-    bench.send(Method::PUT, LEASE, &lease);
+    send(&bench.server, Method::PUT, LEASE, &lease);
     let (outcome, took) = bench.end().await;
     assert!(
         matches!(&outcome, Err(OperatorError::Lease(LeaseError::Taken { holder, .. })) if holder == "somebody else"),
@@ -240,7 +167,7 @@ async fn a_stop_gives_the_lease_back_at_once() {
     outcome.expect("a stop is no failure");
     assert!(took <= Duration::from_secs(1), "{took:?}");
     assert_eq!(
-        bench.send(Method::GET, LEASE, &Value::Null)["spec"]["holderIdentity"],
+        send(&bench.server, Method::GET, LEASE, &Value::Null)["spec"]["holderIdentity"],
         ""
     );
     bench.is_silent().await;

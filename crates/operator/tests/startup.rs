@@ -1,7 +1,9 @@
 //! A start in a cluster that is not complete: it waits, says for what, goes on by itself, and ends when told to.
 
+mod common;
+
 use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -10,15 +12,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use clock::{Clock, VirtualClock};
-use http::{Method, Request};
-use kube::{Api, Client, client::Body};
+use kube::Client;
 use kube_mem::ApiServer;
-use operator::{Duties, NotProvided, Operator, OperatorError, Provide, Provided, settings::Settings};
+use operator::{NotProvided, OperatorError, Provide, Provided, settings::Settings};
 use parking_lot::Mutex;
-use provider_sim::{Catalog, SimCloud, SimProvider};
-use serde_json::json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -42,17 +39,6 @@ type Moody = Arc<Mutex<Mood>>;
 
 fn moody(mood: Mood) -> Moody {
     Arc::new(Mutex::new(mood))
-}
-
-struct Nothing;
-
-#[async_trait]
-impl Duties for Nothing {
-    async fn take_over(&self) {}
-
-    async fn beside(&self) {
-        std::future::pending::<()>().await;
-    }
 }
 
 struct Cloud {
@@ -90,65 +76,34 @@ struct Start {
 }
 
 fn client(server: &ApiServer, mood: &Moody) -> Client {
-    let (server, mood) = (server.clone(), mood.clone());
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let (server, mood) = (server.clone(), *mood.lock());
+    let mood = mood.clone();
+    common::client(server, move |_, _| {
+        let mood = *mood.lock();
         async move {
             match mood {
-                Mood::Answers => {}
-                Mood::Fails | Mood::GivesUp => return Err(BoxError::from("connection refused")),
+                Mood::Answers => Ok(()),
+                Mood::Fails | Mood::GivesUp => Err(BoxError::from("connection refused")),
                 Mood::Hangs => std::future::pending().await,
             }
-            let (parts, body) = request.into_parts();
-            let body = body.collect_bytes().await?;
-            Ok(server.handle(Request::from_parts(parts, body)))
         }
-    });
-    Client::new(service, "default")
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("its address").port()
+    })
 }
 
 impl Start {
     fn of(api_server: Mood, cloud: Mood) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(VirtualClock::starting_at(VirtualClock::EPOCH));
-        let builder = ApiServer::builder().clock(clock.clone()).seed(1);
-        let server = builder.without_managers().build();
+        let (server, clock) = common::server();
         let (api_server, leases, cloud) = (moody(api_server), moody(Mood::Answers), moody(cloud));
-        let open = client(&server, &api_server);
         let settings = Settings {
-            bind_address: Ipv4Addr::LOCALHOST.into(),
-            metrics_port: 0,
-            health_probe_port: free_port(),
-            ..Settings::default()
+            health_probe_port: testkit::free_port(),
+            ..common::settings()
         };
         let health = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.health_probe_port));
-        let simulated = SimCloud::new(1, clock.clone());
-        let classes = Arc::new(Api::all(open.clone()));
         let asked = Arc::new(AtomicUsize::new(0));
-        let program = Operator {
-            client: open,
-            clock,
-            settings: Arc::new(settings),
-            seed: 1,
-            provide: Box::new(Cloud {
-                mood: cloud.clone(),
-                asked: asked.clone(),
-                provided: Provided {
-                    cloud: Arc::new(SimProvider::new(simulated, Arc::new(Catalog::generic()), classes)),
-                    duties: Arc::new(Nothing),
-                },
-            }),
-            lease_client: client(&server, &leases),
-            namespace: "karpenter".to_owned(),
-            identity: "me".to_owned(),
-            version: "test",
-            commit: "test",
-            requests: operator::requests::Requests::default(),
-        };
+        let (open, lease_client) = (client(&server, &api_server), client(&server, &leases));
+        let program = common::program(clock, open, lease_client, settings, |provided| {
+            let (mood, asked) = (cloud.clone(), asked.clone());
+            Box::new(Cloud { mood, asked, provided })
+        });
         let stop = CancellationToken::new();
         Self {
             server,
@@ -160,22 +115,6 @@ impl Start {
             program: tokio::spawn(program.run(stop.clone())),
             stop,
         }
-    }
-
-    fn install_kinds(&self) {
-        for crd in api::crds::all(api::crds::Variant::Kwok) {
-            self.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd);
-        }
-    }
-
-    fn create(&self, path: &str, object: &impl serde::Serialize) {
-        let request = Request::builder()
-            .method(Method::POST)
-            .uri(path)
-            .header("content-type", "application/json")
-            .body(Bytes::from(serde_json::to_vec(object).expect("plain data")));
-        let answer = self.server.handle(request.expect("a request"));
-        assert!(answer.status().is_success(), "{path}: {}", answer.status());
     }
 
     /// What the readiness probe is told.
@@ -239,7 +178,7 @@ async fn it_waits_for_what_is_missing_and_goes_on_when_it_is_there() {
             "[-]cloud failed: nobody knows cluster demo; hint: --cluster-name",
         ])
         .await;
-    start.install_kinds();
+    common::install_kinds(&start.server);
     start.until(&["[+]crd ok", "[-]cloud failed"]).await;
     *start.cloud.lock() = Mood::Answers;
     start
@@ -251,12 +190,32 @@ async fn it_waits_for_what_is_missing_and_goes_on_when_it_is_there() {
     *start.leases.lock() = Mood::Answers;
     start
         .until(&[
-            "[-]lease failed: lease karpenter-leader-election cannot be written: namespaces \"karpenter\" not found",
+            "[-]lease failed: lease karpenter-leader-election cannot be written: namespaces \"karpenter\" not found; hint: create",
         ])
         .await;
-    start.create("/api/v1/namespaces", &json!({"metadata": {"name": "karpenter"}}));
+    common::create_home(&start.server);
     start.until(&["200 OK", "[+]lease ok", "[+]manager ok"]).await;
     start.end().await.expect("a stop is no failure");
+}
+
+/// What has passed is not told any more: a leader that holds its lease is ready.
+#[tokio::test(start_paused = true)]
+async fn a_leader_is_ready_again_once_it_can_renew_its_lease() {
+    let start = Start::of(Mood::Answers, Mood::Answers);
+    common::install_kinds(&start.server);
+    common::create_home(&start.server);
+    start.until(&["200 OK", "[+]lease ok", "[+]manager ok"]).await;
+    *start.leases.lock() = Mood::Fails;
+    start
+        .until(&[
+            "503 ",
+            "[-]lease failed: lease karpenter-leader-election cannot be read: ",
+            "connection refused\n",
+        ])
+        .await;
+    *start.leases.lock() = Mood::Answers;
+    start.until(&["200 OK", "[+]lease ok"]).await;
+    start.end().await.expect("it has led all the time");
 }
 
 #[tokio::test(start_paused = true)]
@@ -275,7 +234,7 @@ async fn a_stop_is_heard_whatever_is_waited_for() {
     }
     let start = Start::of(Mood::Answers, Mood::Answers);
     *start.leases.lock() = Mood::Hangs;
-    start.install_kinds();
+    common::install_kinds(&start.server);
     start.until(&["[+]cloud ok", "[+]crd ok"]).await;
     start.end().await.expect("a stop is no failure");
 }
@@ -293,7 +252,7 @@ async fn a_cloud_that_does_not_answer_is_asked_every_half_minute() {
 #[tokio::test(start_paused = true)]
 async fn what_nobody_else_can_mend_ends_the_program() {
     let start = Start::of(Mood::Answers, Mood::GivesUp);
-    start.install_kinds();
+    common::install_kinds(&start.server);
     let outcome = start.program.await.expect("the program does not panic");
     assert!(
         matches!(&outcome, Err(OperatorError::Cloud(NotProvided::Ever(why))) if why.to_string() == "there is no certificate"),

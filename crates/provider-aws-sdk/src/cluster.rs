@@ -5,12 +5,12 @@ use aws_sdk_arczonalshift::types::{AppliedStatus, ZonalShiftInResource};
 use aws_sdk_eks::types::Cluster;
 use provider_aws::{
     error::AwsError,
-    ports::{ClusterInfo, Eks, Shift, Ssm, ZonalShift},
+    ports::{AccessEntryInfo, ClusterInfo, Eks, Shift, Ssm, ZonalShift},
 };
 
 use crate::{
     refusal::{incomplete, refused},
-    words::timestamp,
+    words::{all, timestamp},
 };
 
 pub(crate) struct SdkEks(pub aws_sdk_eks::Client);
@@ -21,6 +21,21 @@ impl Eks for SdkEks {
         let answer = self.0.describe_cluster().name(name).send().await.map_err(refused)?;
         answer.cluster.map(cluster).ok_or_else(|| incomplete("cluster"))
     }
+
+    async fn access_entries(&self, cluster: &str) -> Result<Vec<String>, AwsError> {
+        let request = self.0.list_access_entries().cluster_name(cluster);
+        all(request.into_paginator().items().send(), |principal| principal).await
+    }
+
+    async fn access_entry(&self, cluster: &str, principal: &str) -> Result<AccessEntryInfo, AwsError> {
+        let request = self.0.describe_access_entry().cluster_name(cluster);
+        let answer = request.principal_arn(principal).send().await.map_err(refused)?;
+        let entry = answer.access_entry.ok_or_else(|| incomplete("accessEntry"))?;
+        Ok(AccessEntryInfo {
+            kind: entry.r#type.unwrap_or_default(),
+            groups: entry.kubernetes_groups.unwrap_or_default(),
+        })
+    }
 }
 
 fn cluster(cluster: Cluster) -> ClusterInfo {
@@ -28,12 +43,14 @@ fn cluster(cluster: Cluster) -> ClusterInfo {
     let (service_cidr_v4, service_cidr_v6) = network
         .map(|network| (network.service_ipv4_cidr, network.service_ipv6_cidr))
         .unwrap_or_default();
+    let mode = cluster.access_config.and_then(|config| config.authentication_mode);
     ClusterInfo {
         arn: cluster.arn.unwrap_or_default(),
         endpoint: cluster.endpoint.unwrap_or_default(),
         version: cluster.version.unwrap_or_default(),
         service_cidr_v4,
         service_cidr_v6,
+        authentication_mode: mode.map(|mode| mode.as_str().to_owned()),
     }
 }
 

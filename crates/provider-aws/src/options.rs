@@ -71,6 +71,21 @@ pub struct Options {
     pub node_class_cel: bool,
 }
 
+/// The only optional feature, in the setting `aws-feature-gates`.
+pub const NODE_CLASS_CEL: Gate = Gate {
+    name: "NodeClassCEL",
+    default: false,
+    meaning: "expressions in `spec.kubelet` of an EC2NodeClass",
+};
+
+/// What there is to know of an optional feature.
+pub struct Gate {
+    pub name: &'static str,
+    pub default: bool,
+    /// What it opens.
+    pub meaning: &'static str,
+}
+
 /// Every setting that is wrong, together.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", complaints.join("; "))]
@@ -122,7 +137,7 @@ impl Options {
                 flags.subnet_refresh_interval.as_ref(),
                 "subnet-refresh-interval",
             ),
-            node_class_cel: gate(&sources, flags.aws_feature_gates.as_ref(), "NodeClassCEL"),
+            node_class_cel: gate(&sources, flags.aws_feature_gates.as_ref(), &NODE_CLASS_CEL),
         };
         if options.cluster_name.is_empty() {
             sources.complain("cluster-name", "is required");
@@ -169,11 +184,14 @@ fn interval(sources: &mut Sources<'_>, flag: Option<&String>, name: &str) -> Dur
     interval
 }
 
-/// Names that nobody knows are passed over, so that lists written for other releases keep working.
-fn gate(sources: &Sources<'_>, flag: Option<&String>, gate: &str) -> bool {
+/// Names that nobody knows are passed over, so that lists written for other releases keep working. The last word counts.
+fn gate(sources: &Sources<'_>, flag: Option<&String>, gate: &Gate) -> bool {
     let gates = sources.given(flag, "aws-feature-gates").unwrap_or_default();
     let mut pairs = gates.split(',').filter_map(|pair| pair.trim().split_once('='));
-    pairs.any(|(name, value)| name == gate && matches!(value, "true" | "True" | "TRUE" | "t" | "T" | "1"))
+    let named = pairs.rfind(|(name, _)| *name == gate.name);
+    named.map_or(gate.default, |(_, word)| {
+        matches!(word, "true" | "True" | "TRUE" | "t" | "T" | "1")
+    })
 }
 
 #[cfg(test)]
@@ -263,5 +281,6 @@ mod tests {
         assert!(gate("NodeClassCEL=true,Unheard=true", None));
         assert!(!gate("NodeClassCEL=true", Some("NodeClassCEL=false")));
         assert!(!gate("Unheard=true", None));
+        assert!(!gate("NodeClassCEL=true,NodeClassCEL=false", None));
     }
 }

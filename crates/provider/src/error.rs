@@ -1,6 +1,7 @@
 //! Why a cloud said no, in a closed list.
 
 use jiff::SignedDuration;
+use model::ProviderId;
 
 /// The one word that condition, event and metric use for an error.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,6 +11,7 @@ pub enum Reason {
     LaunchFailed,
     /// A reason in the provider's own words, for the `Launched` condition.
     Provider(String),
+    Gone,
     Unavailable,
 }
 
@@ -32,6 +34,9 @@ pub enum ProviderError {
     /// The launch was refused for a reason that a user can act on.
     #[error("{message}")]
     Refused { reason: String, message: String },
+    /// A question about an instance that the cloud does not have any more.
+    #[error("the cloud has no instance {instance}")]
+    Gone { instance: ProviderId },
     #[error("the cloud did not answer")]
     Unavailable {
         #[source]
@@ -45,6 +50,7 @@ impl ProviderError {
             ProviderError::InsufficientCapacity { .. } => Reason::InsufficientCapacity,
             ProviderError::NodeClassNotReady { .. } => Reason::NodeClassNotReady,
             ProviderError::Refused { reason, .. } => Reason::Provider(reason.clone()),
+            ProviderError::Gone { .. } => Reason::Gone,
             ProviderError::Unavailable { .. } => Reason::Unavailable,
         }
     }
@@ -52,7 +58,9 @@ impl ProviderError {
     pub fn retry(&self) -> Retry {
         match self {
             ProviderError::InsufficientCapacity { .. } | ProviderError::NodeClassNotReady { .. } => Retry::Never,
-            ProviderError::Refused { .. } | ProviderError::Unavailable { .. } => Retry::WithBackoff,
+            ProviderError::Refused { .. } | ProviderError::Gone { .. } | ProviderError::Unavailable { .. } => {
+                Retry::WithBackoff
+            }
         }
     }
 }

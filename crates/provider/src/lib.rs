@@ -86,7 +86,8 @@ pub trait CloudProvider: Send + Sync + 'static {
     /// Every shape that exists for a pool, available or not.
     async fn catalog(&self, pool: &Pool) -> Result<Catalog, ProviderError>;
 
-    /// Why an instance no longer matches what its node class asks for, if so.
+    /// Why an instance no longer matches what its node class asks for, if so. An instance that the cloud does not have
+    /// any more may be called [gone](ProviderError::Gone) or not drifted.
     async fn drift(&self, instance: &ProviderId, class: &NodeClassRef) -> Result<Option<String>, ProviderError>;
 
     /// Waits for what the cloud has to say about instances, and answers with it; after a while also with nothing.

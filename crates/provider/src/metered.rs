@@ -60,7 +60,7 @@ impl Outcome {
     pub fn error_label(&self) -> Option<&'static str> {
         match self {
             Outcome::Done => None,
-            Outcome::NotFound => Some("NodeClaimNotFoundError"),
+            Outcome::NotFound | Outcome::Failed(Reason::Gone) => Some("NodeClaimNotFoundError"),
             Outcome::Failed(Reason::InsufficientCapacity) => Some("InsufficientCapacityError"),
             Outcome::Failed(Reason::NodeClassNotReady) => Some("NodeClassNotReadyError"),
             Outcome::Failed(Reason::LaunchFailed | Reason::Provider(_) | Reason::Unavailable) => Some(""),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{PodKey, Snapshot};
+use model::{NodeKey, PodKey, Snapshot};
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -33,13 +33,18 @@ use crate::{
 /// About linear in pods, machines and launches. What is asked of labels, taints and instance types is asked once per
 /// different set of them; a pod looks only at machines that may still have room for its like.
 pub fn solve(snapshot: &Snapshot, round: &Round) -> Plan {
+    solve_around(snapshot, round, &BTreeSet::new())
+}
+
+/// As [`solve`], and none of these machines takes a pod: they stay as they are, with the pods that they have.
+pub(crate) fn solve_around(snapshot: &Snapshot, round: &Round, closed: &BTreeSet<&NodeKey>) -> Plan {
     let snapshot = &*with_default_spreads(snapshot, round);
     let mut cut = BTreeMap::new();
     let mut zones = None;
     for _ in 0..ATTEMPTS {
         let problem = Problem::new(snapshot, round, &cut);
         let zones = zones.get_or_insert_with(|| zones::count(&problem));
-        let attempt = attempt(problem);
+        let attempt = attempt(problem, closed);
         if attempt.cut.is_empty() {
             return Plan {
                 zones: std::mem::take(zones),
@@ -48,7 +53,7 @@ pub fn solve(snapshot: &Snapshot, round: &Round) -> Plan {
         }
         cut.extend(attempt.cut);
     }
-    let Attempt { mut plan, cut: last } = attempt(Problem::new(snapshot, round, &cut));
+    let Attempt { mut plan, cut: last } = attempt(Problem::new(snapshot, round, &cut), closed);
     plan.refusals.extend(last);
     plan.zones = zones.unwrap_or_default();
     guard(snapshot, plan).0
@@ -65,8 +70,13 @@ struct Attempt {
     cut: BTreeMap<PodKey, Refusal>,
 }
 
-fn attempt(problem: Problem<'_>) -> Attempt {
+fn attempt(problem: Problem<'_>, closed: &BTreeSet<&NodeKey>) -> Attempt {
     let mut greedy = Greedy::new(problem);
+    for (index, machine) in greedy.problem.machines.all.iter().enumerate() {
+        if closed.contains(machine.key()) {
+            greedy.gone.insert(index);
+        }
+    }
     greedy.run();
     pack::improve(&mut greedy);
     let mut plan = Plan {

@@ -24,6 +24,16 @@ use model::Snapshot;
 
 use crate::{Options, Plan, Round, audit, situation, solve};
 
+/// Types of three sizes.
+fn with_sizes(text: &str) -> String {
+    format!(
+        "type small  cpu=2 memory=4Gi price=0.1
+         type medium cpu=4 memory=8Gi price=0.2
+         type large  cpu=8 memory=16Gi price=0.4
+         {text}"
+    )
+}
+
 #[track_caller]
 fn plan_of(situation: &str) -> Plan {
     planned(situation, Options::default())

@@ -27,7 +27,7 @@ use crate::{
     refusal::Refusal,
     reservations::Reservations,
     round::Round,
-    solve::solve,
+    solve::solve_around,
     topology::{Axis, GroupId},
 };
 
@@ -68,7 +68,8 @@ pub enum Search<'p> {
     /// Machine after machine is filled with the pods that suit it best, of equal pods those first whose machine was named
     /// first; the launches for the others are packed.
     Filled,
-    /// Where an earlier answer put the pods, as far as that still holds; the launches for the others are packed.
+    /// Where an earlier answer put the pods, as far as that still holds; the launches for the others are packed. Where devices
+    /// are promised, places are looked for as if there had been no earlier answer.
     Again(&'p [Placement]),
 }
 
@@ -410,7 +411,9 @@ impl<'a> WhatIf<'a> {
             pods: keys.chain(refused).collect(),
             ..round.clone()
         };
-        let plan = solve(&snapshot.without(without), &round);
+        let machines = &self.greedy.problem.machines.all;
+        let closed = self.closed.iter().map(|index| machines[index].key());
+        let plan = solve_around(&snapshot.without(without), &round, &closed.collect());
         if let Some((pod, refusal)) = plan.refusals.first_key_value() {
             return Answer::Stranded {
                 pod: pod.clone(),

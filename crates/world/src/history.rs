@@ -50,6 +50,22 @@ pub enum Deed {
     Terminate { id: ProviderId },
 }
 
+impl Deed {
+    /// A request that the server has carried out: its method, its path and its body.
+    pub fn granted(&self) -> Option<(&Method, &str, &Bytes)> {
+        match self {
+            Deed::Request {
+                method,
+                path,
+                body,
+                code: 200..300,
+                ..
+            } => Some((method, path, body)),
+            _ => None,
+        }
+    }
+}
+
 /// Clones are handles to the same history.
 #[derive(Clone)]
 pub struct History(Arc<Shared>);

@@ -4,7 +4,10 @@ use operator::settings::Settings;
 use provider_sim::Faults;
 use serde_json::{Value, json};
 use world::{
-    story::{Condition, ControllerCrash, deployment, minutes, nothing_runs, pods, pool, seconds, settled, that},
+    story::{
+        Condition, ControllerCrash, HOSTNAME, beside, deployment, minutes, nothing_runs, pods, pool, seconds, settled,
+        that,
+    },
     world::{Setup, World, karpenter_with},
 };
 
@@ -244,9 +247,9 @@ fn buffers_share_a_pools_limit() {
 #[test]
 fn rules_of_the_template_hold_for_the_room() {
     let mut world = world(9).pool(pool("general"));
-    let apart = json!({"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
-        "topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "apart"}},
-    }]}}});
+    let apart = json!({"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        beside("apart", HOSTNAME)
+    ]}}});
     world.create(template("apart", "100m", apart));
     world.create(template(
         "nowhere",

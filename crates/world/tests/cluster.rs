@@ -13,7 +13,10 @@ use kube::{
 };
 use kube_mem::ApiServer;
 use serde_json::{Value, json};
-use world::cluster::{Cluster, Options};
+use world::{
+    cluster::{Cluster, Options},
+    story::{HOSTNAME, beside},
+};
 
 struct Scene {
     client: Client,
@@ -237,9 +240,7 @@ async fn anti_affinity_leaves_the_second_pod_waiting() {
     let scene = scene().await;
     scene.node("n1", "8", "a").await;
     let apart = json!({ "affinity": { "podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [{
-            "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "web" } },
-        }],
+        "requiredDuringSchedulingIgnoredDuringExecution": [beside("web", HOSTNAME)],
     } } });
     scene.deployment("web", 2, apart).await;
     run_for(30).await;

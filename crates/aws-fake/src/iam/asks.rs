@@ -42,8 +42,16 @@ pub fn of(region: &Region, call: &Call) -> Vec<Ask> {
         }
         (Service::Eks, Parameters::Json(params)) => {
             let plan = &region.plan;
-            let name = params["name"].as_str().unwrap_or_default();
-            whole(format!("arn:aws:eks:{}:{}:cluster/{name}", plan.region, plan.account))
+            let text = |name: &str| params[name].as_str();
+            let name = text("name").or_else(|| text("clusterName")).unwrap_or_default();
+            let place = format!("arn:aws:eks:{}:{}", plan.region, plan.account);
+            whole(match text("principalArn") {
+                None => format!("{place}:cluster/{name}"),
+                Some(principal) => {
+                    let role = principal.rsplit('/').next().unwrap_or_default();
+                    format!("{place}:access-entry/{name}/role/{}/{role}/any", plan.account)
+                }
+            })
         }
         (Service::ZonalShift, Parameters::Json(params)) => {
             let resource = params["resourceIdentifier"].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,5 @@
-//! Roles and instance profiles, with IAM's limits: a profile has one role, and is empty when it is deleted.
+//! Roles and instance profiles, with IAM's limits: a profile has one role, and is empty when it is deleted. Also which roles
+//! the cluster lets in.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +29,21 @@ pub struct Profile {
     pub tags: Tags,
 }
 
+/// How a principal gets into the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessEntry {
+    pub kind: String,
+    pub username: String,
+    pub groups: Vec<String>,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
     account: String,
     pub roles: BTreeMap<String, Role>,
     pub profiles: BTreeMap<String, Profile>,
+    /// By the ARN of the principal.
+    pub access_entries: BTreeMap<String, AccessEntry>,
 }
 
 impl Identity {
@@ -41,7 +52,9 @@ impl Identity {
             account: plan.account.clone(),
             ..Self::default()
         };
-        identity.add_role(&format!("KarpenterNodeRole-{}", plan.cluster), ids.iam("AROA"), now);
+        let nodes = format!("KarpenterNodeRole-{}", plan.cluster);
+        identity.add_role(&nodes, ids.iam("AROA"), now);
+        identity.let_in(&nodes);
         identity
     }
 
@@ -54,6 +67,17 @@ impl Identity {
             created: now,
         };
         self.roles.insert(name.to_owned(), role);
+    }
+
+    /// Lets instances with a role join the cluster.
+    fn let_in(&mut self, role: &str) {
+        let entry = AccessEntry {
+            kind: "EC2_LINUX".to_owned(),
+            username: "system:node:{{EC2PrivateDNSName}}".to_owned(),
+            groups: vec!["system:nodes".to_owned()],
+        };
+        let principal = format!("arn:aws:iam::{}:role/{role}", self.account);
+        self.access_entries.insert(principal, entry);
     }
 
     pub fn role(&self, name: &str) -> Result<&Role, Refusal> {

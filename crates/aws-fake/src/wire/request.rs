@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::query::Params;
 use crate::refusal::Refusal;
@@ -147,21 +147,28 @@ fn rest(method: &Method, uri: &Uri) -> Option<(Service, &'static str, Value)> {
     if method != Method::GET {
         return None;
     }
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let path = uri.path();
-    let (service, action, parameter, value) = if let Some(name) = path.strip_prefix("/clusters/") {
-        (Service::Eks, "DescribeCluster", "name", decoded(name))
-    } else {
-        let id = path.strip_prefix("/managedresources/")?;
-        (
+    let mut parts = uri.path().strip_prefix('/')?.split('/');
+    let names = ["clusters", "managedresources"];
+    let (kind, first) = (parts.next().filter(|kind| names.contains(kind))?, parts.next()?);
+    let (service, action, parameters) = match (kind, parts.next(), parts.next()) {
+        ("clusters", None, None) => (Service::Eks, "DescribeCluster", vec![("name", first)]),
+        ("clusters", Some("access-entries"), None) => (Service::Eks, "ListAccessEntries", vec![("clusterName", first)]),
+        ("clusters", Some("access-entries"), Some(principal)) => {
+            let parameters = vec![("clusterName", first), ("principalArn", principal)];
+            (Service::Eks, "DescribeAccessEntry", parameters)
+        }
+        ("managedresources", None, None) => (
             Service::ZonalShift,
             "GetManagedResource",
-            "resourceIdentifier",
-            decoded(id),
-        )
+            vec![("resourceIdentifier", first)],
+        ),
+        _ => return None,
     };
-    let parameters = Map::from_iter([(parameter.to_owned(), Value::String(value))]);
-    Some((service, action, Value::Object(parameters)))
+    let decoded = |text: &str| Value::String(percent_decode_str(text).decode_utf8_lossy().into_owned());
+    let parameters = parameters
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), decoded(text)));
+    Some((service, action, Value::Object(parameters.collect())))
 }
 
 fn unknown(what: &str) -> Refusal {
@@ -239,6 +246,22 @@ mod tests {
                 "ReceiveMessage",
             ),
             ("GET", "/clusters/demo", "", "", Service::Eks, "DescribeCluster"),
+            (
+                "GET",
+                "/clusters/demo/access-entries?maxResults=100",
+                "",
+                "",
+                Service::Eks,
+                "ListAccessEntries",
+            ),
+            (
+                "GET",
+                "/clusters/demo/access-entries/arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fnodes",
+                "",
+                "",
+                Service::Eks,
+                "DescribeAccessEntry",
+            ),
             (
                 "GET",
                 "/managedresources/arn%3Aaws",

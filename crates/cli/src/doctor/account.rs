@@ -1,6 +1,6 @@
 //! The AWS account as the controller will find it, asked through the ports of the provider.
 
-use std::{fmt::Display, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Duration};
 
 use api::aws::EC2NodeClass;
 use clock::Clock;
@@ -8,12 +8,12 @@ use kube::ResourceExt as _;
 use provider_aws::{
     discovery::{SecurityGroups, Subnets},
     error::AwsError,
-    ports::Aws,
+    ports::{AccessEntryInfo, Aws},
 };
 use serde_json::Value;
 
 use super::{
-    facts::{EC2_CLASSES, Facts, containers, list, text},
+    facts::{Access, AccessEntry, CONFIG_MAP, EC2_CLASSES, Facts, containers, list, role_name, text},
     finding::Finding,
 };
 
@@ -52,8 +52,10 @@ impl Questions {
 
 /// There is nothing to ask.
 pub fn not_reached(error: &dyn Display) -> Finding {
-    Finding::unknown(CHECK, format!("AWS cannot be asked: {error}"))
-        .fix("set AWS_REGION and credentials, or --skip-account")
+    Finding::unknown(CHECK, format!("AWS cannot be asked: {error}")).fix(
+        "set AWS_REGION and credentials, or --skip-account\n\
+            of a profile with single sign-on: eval \"$(aws configure export-credentials --format env)\"",
+    )
 }
 
 pub async fn check(aws: &Aws, asked: &Questions, clock: Arc<dyn Clock>) -> Vec<Finding> {
@@ -97,6 +99,37 @@ pub async fn check(aws: &Aws, asked: &Questions, clock: Arc<dyn Clock>) -> Vec<F
     findings
 }
 
+/// How the cluster lets nodes join, as far as the roles of the classes go; none where nobody knows which cluster or role it is.
+pub async fn access(aws: &Aws, asked: &Questions) -> Option<Result<Access, String>> {
+    let cluster = asked.cluster.as_deref()?;
+    let roles = asked.classes.iter().filter_map(|class| class.spec.role.as_deref());
+    let roles: BTreeSet<&str> = roles.map(role_name).collect();
+    if roles.is_empty() {
+        return None;
+    }
+    let access = access_of(aws, cluster, &roles).await;
+    Some(access.map_err(|error| error.to_string()))
+}
+
+async fn access_of(aws: &Aws, cluster: &str, roles: &BTreeSet<&str>) -> Result<Access, AwsError> {
+    let mut access = Access {
+        mode: aws.eks.cluster(cluster).await?.authentication_mode.unwrap_or_default(),
+        ..Access::default()
+    };
+    // Such a cluster has no entries, and EKS refuses to list them.
+    if access.mode == CONFIG_MAP {
+        return Ok(access);
+    }
+    for principal in aws.eks.access_entries(cluster).await? {
+        let name = role_name(&principal);
+        if principal.contains(":role/") && roles.contains(name) {
+            let AccessEntryInfo { kind, groups } = aws.eks.access_entry(cluster, &principal).await?;
+            access.entries.insert(name.to_owned(), AccessEntry { kind, groups });
+        }
+    }
+    Ok(access)
+}
+
 /// Something that does not exist is a problem; a question that we may not ask is not.
 fn refused(error: &AwsError, what: String, fix: &str) -> Finding {
     if error.is_not_found() || error.code == "ResourceNotFoundException" {
@@ -117,7 +150,7 @@ async fn subnets_of(subnets: &Subnets, class: &EC2NodeClass) -> Finding {
         Ok(found) if found.is_empty() => Finding::problem(CHECK, "its terms select no subnet").fix(tag),
         Ok(found) => {
             let free: i64 = found.iter().map(|subnet| subnet.available_addresses).sum();
-            let zones: std::collections::BTreeSet<&str> = found.iter().map(|subnet| subnet.zone.as_str()).collect();
+            let zones: BTreeSet<&str> = found.iter().map(|subnet| subnet.zone.as_str()).collect();
             let what = format!(
                 "{} subnets in {} zones with {free} free addresses",
                 found.len(),
@@ -149,8 +182,7 @@ async fn groups_of(groups: &SecurityGroups, class: &EC2NodeClass) -> Finding {
 /// The role that nodes of the class get, where the class names one.
 async fn role_of(aws: &Aws, class: &EC2NodeClass) -> Option<Finding> {
     // A class names a role with or without its path; IAM is asked by the name.
-    let role = class.spec.role.as_deref()?;
-    let role = role.rsplit('/').next().unwrap_or(role);
+    let role = role_name(class.spec.role.as_deref()?);
     Some(match aws.iam.role(role).await {
         Ok(()) => Finding::ok(CHECK, format!("node role {role}")),
         Err(error) => {
@@ -241,6 +273,46 @@ mod tests {
              Ok: 1 security groups\n\
              Ok: instance profile nodes with role KarpenterNodeRole-demo"
         );
+    }
+
+    #[tokio::test]
+    async fn access_entries_are_looked_up_for_the_roles_of_nodes_alone() {
+        let mut asked = asked();
+        asked.classes[0].spec.role = Some("team/KarpenterNodeRole-demo".to_owned());
+        let aws = FakeAws::new();
+        let entry = |kind: &str| AccessEntryInfo {
+            kind: kind.to_owned(),
+            ..AccessEntryInfo::default()
+        };
+        aws.add_access_entry("arn:aws:iam::1:role/admin", entry("STANDARD"));
+        aws.add_access_entry("arn:aws:iam::1:role/team/KarpenterNodeRole-demo", entry("EC2_LINUX"));
+        aws.add_access_entry("arn:aws:iam::1:user/KarpenterNodeRole-demo", entry("STANDARD"));
+        let found = access(&aws.ports(), &asked)
+            .await
+            .expect("a cluster")
+            .expect("an answer");
+        let found: Vec<_> = found
+            .entries
+            .iter()
+            .map(|(role, entry)| (&**role, &*entry.kind))
+            .collect();
+        assert_eq!(found, [("KarpenterNodeRole-demo", "EC2_LINUX")]);
+
+        aws.set_cluster(ClusterInfo {
+            authentication_mode: Some("CONFIG_MAP".to_owned()),
+            ..ClusterInfo::default()
+        });
+        let found = access(&aws.ports(), &asked)
+            .await
+            .expect("a cluster")
+            .expect("an answer");
+        assert!(found.entries.is_empty());
+        aws.set_cluster(ClusterInfo::default());
+        aws.fail("ListAccessEntries", AwsError::new("AccessDeniedException", "no"));
+        let refused = access(&aws.ports(), &asked).await.expect("a cluster");
+        assert_eq!(refused.expect_err("not allowed"), "AccessDeniedException: no");
+        asked.cluster = None;
+        assert!(access(&aws.ports(), &asked).await.is_none());
     }
 
     #[tokio::test]

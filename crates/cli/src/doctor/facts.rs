@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use operator::settings::LegacyApis;
 use serde_json::Value;
 
 use super::rights;
@@ -82,10 +83,32 @@ pub type Objects = BTreeMap<Kind, Result<Vec<Value>, Unread>>;
 /// A cluster at one moment.
 pub struct Facts {
     pub now: Timestamp,
+    /// Whom EKS lets in, where it was asked.
+    pub access: Option<Result<Access, String>>,
     pub version: String,
     pub objects: Objects,
     /// What the controller's account may do, of what it has to.
     pub rights: Vec<(Right, Result<bool, Unread>)>,
+    /// Whether it may list Provisioners, by which the controller chooses whether to follow them.
+    pub lists_provisioners: Result<bool, Unread>,
+}
+
+/// The mode of a cluster that has no access entries.
+pub const CONFIG_MAP: &str = "CONFIG_MAP";
+
+/// How EKS lets nodes join.
+#[derive(Debug, Default)]
+pub struct Access {
+    /// Where it is written who may join: `API`, `CONFIG_MAP` or `API_AND_CONFIG_MAP`.
+    pub mode: String,
+    /// The access entries of the roles of nodes, by the role's name.
+    pub entries: BTreeMap<String, AccessEntry>,
+}
+
+#[derive(Debug)]
+pub struct AccessEntry {
+    pub kind: String,
+    pub groups: Vec<String>,
 }
 
 /// Asks for everything. Only a cluster that does not answer at all is an error; what cannot be read is a fact like others.
@@ -94,11 +117,14 @@ pub async fn observe(reader: &dyn Reader, now: Timestamp) -> Result<Facts, Unrea
     let objects = lists(reader, &ALL).await;
     let mut facts = Facts {
         now,
+        access: None,
         version,
         objects,
         rights: Vec::new(),
+        lists_provisioners: Err(Unread::Failed("there is no account to ask about".to_owned())),
     };
     if let Some(account) = facts.account() {
+        facts.lists_provisioners = reader.may(&account.user(), &rights::list_provisioners()).await;
         for right in rights::needed(&account) {
             let answer = reader.may(&account.user(), &right).await;
             // Whoever may not ask once may not ask seventy times.
@@ -182,9 +208,44 @@ impl Facts {
             .find_map(|container| variable(container, name))
     }
 
-    /// Whether objects of the time of Provisioners are acted upon.
-    pub fn follows_older_kinds(&self) -> bool {
-        self.setting("LEGACY_APIS") == Some("true")
+    /// Whether objects of the time of Provisioners are acted upon, by the controller's own rule. `Err` says why that cannot be
+    /// told.
+    pub fn follows_older_kinds(&self) -> Result<bool, String> {
+        if let Some(why) = self.unread(DEPLOYMENTS) {
+            return Err(format!("deployments cannot be read: {why}"));
+        }
+        if self.controllers().next().is_none() {
+            return match self.is_controlled() {
+                true => Err("the controller runs outside of the cluster".to_owned()),
+                false => Ok(false),
+            };
+        }
+        match LegacyApis::of(self.setting("LEGACY_APIS").unwrap_or_default()) {
+            Some(LegacyApis::On) => Ok(true),
+            Some(LegacyApis::Off) | None => Ok(false),
+            Some(LegacyApis::Auto) => self.has_provisioners_to_follow(),
+        }
+    }
+
+    fn has_provisioners_to_follow(&self) -> Result<bool, String> {
+        if let Some(why) = self.unread(DEFINITIONS) {
+            return Err(format!("definitions cannot be read: {why}"));
+        }
+        let may_list = self.lists_provisioners.as_ref();
+        match self.serves_provisioners() {
+            true => may_list.copied().map_err(|why| {
+                format!("the API server does not say whether the controller may list provisioners: {why}")
+            }),
+            false => Ok(false),
+        }
+    }
+
+    fn serves_provisioners(&self) -> bool {
+        let mut definitions = self.of(DEFINITIONS).iter();
+        let found = definitions.find(|found| text(found, "/metadata/name") == "provisioners.karpenter.sh");
+        let versions = found.map_or(&[][..], |found| list(found, "/spec/versions"));
+        let mut versions = versions.iter();
+        versions.any(|version| version["name"] == "v1alpha5" && version["served"] == true)
     }
 
     fn account(&self) -> Option<Account> {
@@ -215,6 +276,11 @@ impl Facts {
 /// The text at a place, empty where there is none.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What a role is called, of its ARN or of its name with or without a path.
+pub fn role_name(role: &str) -> &str {
+    role.rsplit('/').next().unwrap_or(role)
 }
 
 pub fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {

@@ -61,11 +61,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let objects = lists(&client, &OUR_KINDS).await;
             return Ok(downgrade::losses(&OUR_KINDS, &objects, &installed, target));
         }
-        let facts = observe(&client, SystemClock.now()).await.map_err(silent)?;
+        let mut facts = observe(&client, SystemClock.now()).await.map_err(silent)?;
+        let of_account = match arguments.skip_account {
+            true => Vec::new(),
+            false => account_findings(&mut facts).await,
+        };
         let mut findings = checks::all(&facts);
-        if !arguments.skip_account {
-            findings.extend(account_findings(&facts).await);
-        }
+        findings.extend(of_account);
         Ok(findings)
     })?;
     let report = Report::new(findings);
@@ -101,17 +103,21 @@ fn definitions(file: &str) -> Result<Vec<Value>, Failure> {
     Ok(objects)
 }
 
+/// What is wrong with the account, and into the facts what it knows of the cluster.
 #[cfg(feature = "aws")]
-async fn account_findings(facts: &Facts) -> Vec<Finding> {
+async fn account_findings(facts: &mut Facts) -> Vec<Finding> {
     let asked = account::Questions::of(facts);
     match provider_aws_sdk::connect(&provider_aws_sdk::Connection::default()).await {
-        Ok(connected) => account::check(&connected.aws, &asked, std::sync::Arc::new(SystemClock)).await,
+        Ok(connected) => {
+            facts.access = account::access(&connected.aws, &asked).await;
+            account::check(&connected.aws, &asked, std::sync::Arc::new(SystemClock)).await
+        }
         Err(error) => vec![account::not_reached(&error)],
     }
 }
 
 #[cfg(not(feature = "aws"))]
-async fn account_findings(_: &Facts) -> Vec<Finding> {
+async fn account_findings(_: &mut Facts) -> Vec<Finding> {
     let what = "the AWS account was not looked at: this build has no AWS provider";
     vec![Finding::unknown("account", what).fix("make build-aws builds a program that can")]
 }

@@ -36,6 +36,17 @@ struct Rule {
     verbs: Vec<String>,
 }
 
+/// Without which a controller that is left the choice does not follow Provisioners.
+pub fn list_provisioners() -> Right {
+    Right {
+        group: "karpenter.sh".to_owned(),
+        resource: "provisioners".to_owned(),
+        verb: "list".to_owned(),
+        namespace: None,
+        name: None,
+    }
+}
+
 /// Every single right that the roles of the chart give to a controller with this account.
 pub fn needed(account: &Account) -> Vec<Right> {
     let mut rights = Vec::new();

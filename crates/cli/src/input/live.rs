@@ -4,25 +4,25 @@ use std::{fmt::Debug, sync::Arc};
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api, Client, Config, Resource,
-    api::ListParams,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube::{Api, Client, Resource, api::ListParams};
 use model::Vocabulary;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Connection, Wanted,
+    Connection, Sellers, Wanted,
     load::{Cluster, Loading},
     objects::Objects,
 };
-use crate::exit::Failure;
+use crate::{exit::Failure, kubeconfig, runtime::wait_for};
 
 /// Large enough to be few requests, small enough for any proxy on the way.
 const PAGE: u32 = 500;
 
-pub fn read(connection: &Connection, wanted: Wanted, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
+pub fn read(
+    connection: &Connection,
+    wanted: Wanted,
+    vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>,
+) -> Result<Cluster, Failure> {
     connected(connection, async |client| {
         list_all(client, wanted, vocabulary)
             .await
@@ -36,12 +36,7 @@ pub fn connected<T>(
     connection: &Connection,
     work: impl AsyncFnOnce(Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no runtime")
-        .map_err(Failure::No)?;
-    runtime.block_on(async {
+    wait_for(async {
         let client = client(connection)
             .await
             .context("no cluster: the kubeconfig cannot be used; hint: commands with -f FILE read objects from files")
@@ -51,21 +46,15 @@ pub fn connected<T>(
 }
 
 async fn client(connection: &Connection) -> anyhow::Result<Client> {
-    let options = KubeConfigOptions {
-        context: connection.context.clone(),
-        ..KubeConfigOptions::default()
-    };
-    let named = connection.context.is_some() || std::env::var_os("KUBECONFIG").is_some();
-    let config = match &connection.kubeconfig {
-        Some(path) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
-        // What the user names has to be good; only without a name the program looks around.
-        None if named => Config::from_kubeconfig(&options).await?,
-        None => Config::infer().await?,
-    };
+    let config = kubeconfig::config(connection.kubeconfig.as_deref(), connection.context.as_deref()).await?;
     Ok(Client::try_from(config)?)
 }
 
-async fn list_all(client: Client, wanted: Wanted, vocabulary: Arc<Vocabulary>) -> anyhow::Result<Cluster> {
+async fn list_all(
+    client: Client,
+    wanted: Wanted,
+    vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>,
+) -> anyhow::Result<Cluster> {
     let mut objects = Objects {
         namespaces: list(&client).await?,
         nodes: list(&client).await?,
@@ -90,10 +79,11 @@ async fn list_all(client: Client, wanted: Wanted, vocabulary: Arc<Vocabulary>) -
         objects.stateful_sets = list(&client).await?;
         objects.replication_controllers = list(&client).await?;
     }
-    if wanted.ec2_classes {
+    let sellers = objects.sellers();
+    if wanted.ec2_classes && sellers == Sellers::Ec2 {
         objects.ec2_classes = list(&client).await?.into_iter().map(Ok).collect();
     }
-    let mut loading = Loading::new(objects, "default", vocabulary);
+    let mut loading = Loading::new(objects, "default", vocabulary(sellers));
     pages::<Pod>(&client, |pod| loading.pod(pod)).await?;
     let unread = loading.unread();
     let mut cluster = loading.finish();

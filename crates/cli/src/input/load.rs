@@ -23,7 +23,7 @@ use kube::ResourceExt;
 use model::{PodKey, Snapshot, Vocabulary, overlay::Overlay};
 use state::{Index, Indexed, Kind, Served};
 
-use super::{document::Document, objects::Objects, place::BadInput};
+use super::{Sellers, document::Document, objects::Objects, place::BadInput};
 
 /// What a command knows of a cluster.
 pub struct Cluster {
@@ -47,13 +47,18 @@ pub struct Cluster {
 }
 
 /// Puts the documents of files together. What cannot be read is an error that leads to its place.
-pub fn files(documents: &[Document<'_>], namespace: &str, vocabulary: Arc<Vocabulary>) -> Result<Cluster, BadInput> {
+pub fn files(
+    documents: &[Document<'_>],
+    namespace: &str,
+    vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>,
+) -> Result<Cluster, BadInput> {
     let is_pod = |document: &&Document<'_>| document.gk() == ("", "Pod");
     let mut objects = Objects::default();
     for document in documents.iter().filter(|document| !is_pod(document)) {
         objects.take(document)?;
     }
     let mut notes = Vec::new();
+    let vocabulary = vocabulary(objects.sellers());
     assume_ready(&mut objects, &vocabulary, &mut notes);
     let skipped: Vec<String> = objects
         .skipped()

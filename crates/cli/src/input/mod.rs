@@ -32,9 +32,9 @@ pub struct Source {
     /// Objects to read: a file, a directory, or - for standard input. Can be repeated. [default: the cluster]
     #[arg(short, long, value_name = "FILE")]
     filename: Vec<String>,
-    /// The namespace of objects that name none.
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
+    /// The namespace of objects that name none. [default: default]
+    #[arg(short, long)]
+    namespace: Option<String>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -55,18 +55,46 @@ pub struct Connection {
 pub struct Wanted {
     /// Services and controllers, which are many and matter to default spreads alone.
     pub selectors: bool,
-    /// The node classes of EC2, which say what a region sells to a pool.
+    /// The node classes of EC2, which say what a region sells to a pool; where a pool asks for machines of EC2.
     pub ec2_classes: bool,
 }
 
+/// Whose machines the pools of a cluster ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sellers {
+    /// EC2, for at least one pool.
+    Ec2,
+    Others,
+}
+
 impl Source {
-    /// Reads everything that decisions depend on.
-    pub fn read(&self, vocabulary: Arc<Vocabulary>, wanted: Wanted) -> Result<Cluster, Failure> {
-        if self.filename.is_empty() {
+    /// Reads everything that decisions depend on, in words that may depend on who sells to the pools.
+    pub fn read(
+        &self,
+        vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>,
+        wanted: Wanted,
+    ) -> Result<Cluster, Failure> {
+        if self.is_live() {
             live::read(&self.connection, wanted, vocabulary)
         } else {
             self.read_files(vocabulary)
         }
+    }
+
+    /// The flags that somebody gave to say which cluster is meant.
+    pub fn given(&self) -> Vec<&'static str> {
+        let flags = [
+            ("-f", !self.filename.is_empty()),
+            ("--namespace", self.namespace.is_some()),
+            ("--kubeconfig", self.connection.kubeconfig.is_some()),
+            ("--context", self.connection.context.is_some()),
+        ];
+        let given = flags.into_iter().filter(|(_, is_given)| *is_given);
+        given.map(|(flag, _)| flag).collect()
+    }
+
+    pub fn is_live(&self) -> bool {
+        self.filename.is_empty()
     }
 
     /// The objects of the files as they are written.
@@ -74,9 +102,10 @@ impl Source {
         objects(&self.filename)
     }
 
-    fn read_files(&self, vocabulary: Arc<Vocabulary>) -> Result<Cluster, Failure> {
+    fn read_files(&self, vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>) -> Result<Cluster, Failure> {
         let files = document::files(&self.filename, Depth::Folder)?;
-        cluster_of_files(&files, &self.namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
+        let namespace = self.namespace.as_deref().unwrap_or("default");
+        cluster_of_files(&files, namespace, vocabulary).map_err(|bad| Failure::Input(bad.into()))
     }
 }
 
@@ -92,7 +121,11 @@ pub fn objects(filenames: &[String]) -> Result<Vec<Value>, Failure> {
     Ok(objects)
 }
 
-fn cluster_of_files(files: &[File], namespace: &str, vocabulary: Arc<Vocabulary>) -> Result<Cluster, BadInput> {
+fn cluster_of_files(
+    files: &[File],
+    namespace: &str,
+    vocabulary: impl FnOnce(Sellers) -> Arc<Vocabulary>,
+) -> Result<Cluster, BadInput> {
     let mut documents = Vec::new();
     for file in files {
         documents.extend(document::documents(file)?);
@@ -106,7 +139,7 @@ fn cluster_of_files(files: &[File], namespace: &str, vocabulary: Arc<Vocabulary>
 /// As if the text had been read from a file.
 #[cfg(test)]
 pub fn cluster_of_text(text: &str, vocabulary: Arc<Vocabulary>) -> Result<Cluster, BadInput> {
-    cluster_of_files(&[File::new("objects", text.to_owned())], "default", vocabulary)
+    cluster_of_files(&[File::new("objects", text.to_owned())], "default", |_| vocabulary)
 }
 
 /// Lets every pool of the cluster buy from a catalog.

@@ -21,7 +21,7 @@ use k8s_openapi::{
 };
 use serde::Deserialize;
 
-use super::{document::Document, place::BadInput};
+use super::{Sellers, document::Document, place::BadInput};
 
 /// Everything but pods, of which there can be so many that they are not collected.
 #[derive(Default)]
@@ -111,6 +111,15 @@ impl Objects {
             .chain(of_claims)
             .map(|class| (class.group.clone(), class.kind.clone()))
             .collect()
+    }
+
+    /// Whose machines the pools ask for.
+    pub fn sellers(&self) -> Sellers {
+        let mut classes = self.pools.iter().map(|pool| &pool.spec.template.spec.node_class_ref);
+        match classes.any(|class| class.group == AWS_DOMAIN) {
+            true => Sellers::Ec2,
+            false => Sellers::Others,
+        }
     }
 
     pub fn class(&self, class: &NodeClassReference) -> Option<&Other> {

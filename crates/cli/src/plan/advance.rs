@@ -3,11 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use disruption::Command;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     Claim, ClaimPhase, Labels, NodeFacts, NodeKey, NodeName, Pod, PodKey, Requirements, Snapshot, StateNode, vocabulary,
 };
 use scheduler::{Launch, Placement, Plan};
+
+/// For how long a node is kept for pods that are on their way to it, with the operator's settings as they come.
+const NOMINATED: SignedDuration = SignedDuration::from_secs(20);
 
 /// A cluster on which commands are played through.
 pub struct Ahead {
@@ -33,6 +36,14 @@ fn change(snapshot: &mut Snapshot, key: &PodKey, change: impl FnOnce(&mut Pod)) 
         let mut pod = Pod::clone(pod);
         change(&mut pod);
         snapshot.put_pod(Arc::new(pod));
+    }
+}
+
+fn change_machine(snapshot: &mut Snapshot, key: &NodeKey, change: impl FnOnce(&mut StateNode)) {
+    if let Some(machine) = snapshot.nodes.get(key) {
+        let mut machine = StateNode::clone(machine);
+        change(&mut machine);
+        snapshot.put_node(Arc::new(machine));
     }
 }
 
@@ -74,11 +85,26 @@ impl Ahead {
         }
     }
 
-    pub fn provision(&mut self, plan: &Plan) {
+    /// Answers with the cluster while pods are on their way: nodes that are there are kept for them, and new ones start.
+    pub fn provision(&mut self, plan: &Plan, now: Timestamp) -> Snapshot {
         self.place(&plan.placements);
+        let there = self.launched.len();
         for launch in &plan.launches {
             self.launch(launch);
         }
+        let mut fork = self.snapshot.clone();
+        for placement in &plan.placements {
+            change_machine(&mut fork, &placement.node, |machine| {
+                machine.nominated_until = Some(now + NOMINATED);
+            });
+        }
+        for key in &self.launched[there..] {
+            change_machine(&mut fork, key, |machine| {
+                let labels = machine.node.as_mut().map(|node| &mut node.labels);
+                labels.map(|labels| labels.remove(vocabulary::INITIALIZED));
+            });
+        }
+        fork
     }
 
     fn place(&mut self, placements: &[Placement]) {

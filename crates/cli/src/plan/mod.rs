@@ -13,12 +13,12 @@ use std::{collections::BTreeSet, path::PathBuf, time::Instant};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use disruption::Settings;
+use disruption::{Prices, Settings};
 use jiff::Timestamp;
-use model::Snapshot;
+use model::{NodeKey, Snapshot};
 use scheduler::{Options, Round, solve};
 
-use crate::{exit::Failure, output, question::Question};
+use crate::{exit::Failure, input::machine_name, output, question::Question};
 use advance::Ahead;
 use report::{PassReport, Report};
 
@@ -53,7 +53,7 @@ const MOST_PASSES: usize = 1_000;
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let question = &arguments.question;
     let (mut cluster, _) = question.cluster()?;
-    for note in &cluster.notes {
+    for note in cluster.notes.iter().chain(&unpriced(&cluster.snapshot)) {
         eprintln!("note: {note}");
     }
     let now = question.now();
@@ -96,20 +96,44 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Provisioning first, as in the controller: pods that wait take room that disruption cannot count on.
+/// Said of nodes that the catalog has no price for. They count as free of charge, so that nothing is cheaper.
+fn unpriced(snapshot: &Snapshot) -> Option<String> {
+    let prices = Prices::new(snapshot);
+    let registered = || {
+        let machines = snapshot.nodes.values();
+        machines.filter(|machine| machine.is_managed() && machine.is_registered())
+    };
+    let mut unpriced = registered().filter(|machine| prices.of(machine).is_none());
+    let first = machine_name(snapshot, &unpriced.next()?.key);
+    Some(format!(
+        "the catalog has no price for {} of {} nodes, such as {first}: they count as free of charge, and nothing is cheaper than \
+         they are; hint: --instance-types",
+        1 + unpriced.count(),
+        registered().count()
+    ))
+}
+
+/// Provisioning first, as in the controller: pods that wait take room that disruption cannot count on. Nodes that come for them
+/// are not there yet when it looks.
 fn one_pass(settings: &Settings, ahead: &mut Ahead, now: Timestamp) -> PassReport {
     let waiting = waiting(&ahead.snapshot, &settings.solver, now);
     let provisioned = (!waiting.pods.is_empty()).then(|| solve(&ahead.snapshot, &waiting));
+    let provisioned = provisioned.filter(|plan| plan.placed().next().is_some());
+    let there = ahead.launched.len();
+    let snapshot = match &provisioned {
+        Some(plan) => ahead.provision(plan, now),
+        None => ahead.snapshot.clone(),
+    };
+    let coming: BTreeSet<NodeKey> = ahead.launched[there..].iter().cloned().collect();
     let begun = Instant::now();
     let mut looked = None;
-    let pass = disruption::decide_watched(&ahead.snapshot, settings, &BTreeSet::new(), now, &mut || {
+    let pass = disruption::decide_watched(&snapshot, settings, &coming, now, &mut || {
         looked = Some(begun.elapsed());
     });
     let took = begun.elapsed();
-    let mut report = PassReport::new(&ahead.snapshot, &pass, looked.unwrap_or(took), took);
-    if let Some(plan) = provisioned.filter(|plan| plan.placed().next().is_some()) {
-        report.provision(&ahead.snapshot, &plan);
-        ahead.provision(&plan);
+    let mut report = PassReport::new(&snapshot, &pass, looked.unwrap_or(took), took);
+    if let Some(plan) = provisioned {
+        report.provision(&snapshot, &plan);
     }
     for command in &pass.commands {
         ahead.command(command);

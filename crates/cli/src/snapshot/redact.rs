@@ -50,6 +50,23 @@ const VOLUME: [&str; 8] = [
     "vsphereVolume",
 ];
 
+/// What an ephemeral volume asks of its storage.
+const STORAGE: [&str; 5] = [
+    "accessModes",
+    "resources",
+    "storageClassName",
+    "volumeMode",
+    "volumeName",
+];
+
+/// Of controllers of pods. Claims that a StatefulSet makes are objects of their own.
+const WORKLOAD: [&str; 3] = ["replicas", "selector", "template"];
+
+/// What a claim asks for, and what it was given; not how its devices are set up.
+const DEVICE_CLAIM: [&str; 2] = ["constraints", "requests"];
+const DEVICE_CLAIM_STATUS: [&str; 2] = ["allocation", "reservedFor"];
+const DEVICE_ALLOCATION: [&str; 2] = ["devices", "nodeSelector"];
+
 const POD_SPEC: [&str; 17] = [
     "affinity",
     "hostNetwork",
@@ -123,6 +140,7 @@ pub fn kept(object: Value) -> Option<Value> {
         }
         "Deployment" => deployment(&mut object),
         "DaemonSet" | "ReplicaSet" | "StatefulSet" | "ReplicationController" => {
+            keep(&mut object["spec"], &WORKLOAD);
             template(&mut object["spec"]["template"]);
         }
         "PodTemplate" => template(&mut object["template"]),
@@ -144,7 +162,7 @@ pub fn kept(object: Value) -> Option<Value> {
             keep(&mut object["spec"]["source"], &["persistentVolumeName"]);
             keep(&mut object["status"], &["attached"]);
         }
-        "ResourceClaim" => devices_config(&mut object["spec"]["devices"]),
+        "ResourceClaim" => device_claim(&mut object),
         "DeviceClass" => remove(&mut object["spec"], &["config"]),
         "CustomResourceDefinition" => return definition(object),
         "Node" => remove(&mut object["status"], &["images"]),
@@ -201,6 +219,9 @@ fn pod_spec(spec: &mut Value) {
         for item in list.as_array_mut().into_iter().flatten() {
             let driver = item.pointer("/csi/driver").cloned();
             keep(item, wanted);
+            if let Some(volume) = item.get_mut("ephemeral") {
+                ephemeral(volume);
+            }
             if let Some(driver) = driver {
                 item["csi"] = serde_json::json!({"driver": driver});
             }
@@ -210,6 +231,14 @@ fn pod_spec(spec: &mut Value) {
     keep(spec, &POD_SPEC);
     if let Some(fields) = spec.as_object_mut() {
         fields.extend(rest);
+    }
+}
+
+fn ephemeral(volume: &mut Value) {
+    keep(volume, &["volumeClaimTemplate"]);
+    if let Some(template) = volume.get_mut("volumeClaimTemplate") {
+        keep(template, &["spec"]);
+        keep(&mut template["spec"], &STORAGE);
     }
 }
 
@@ -254,9 +283,18 @@ fn user_data(spec: &mut Value) {
     }
 }
 
-fn devices_config(devices: &mut Value) {
-    if devices.is_object() {
-        remove(devices, &["config"]);
+fn device_claim(claim: &mut Value) {
+    keep(&mut claim["spec"], &["devices"]);
+    keep(&mut claim["spec"]["devices"], &DEVICE_CLAIM);
+    let Some(status) = claim.get_mut("status") else {
+        return;
+    };
+    keep(status, &DEVICE_CLAIM_STATUS);
+    if let Some(allocation) = status.get_mut("allocation") {
+        keep(allocation, &DEVICE_ALLOCATION);
+        if let Some(devices) = allocation.get_mut("devices") {
+            keep(devices, &["results"]);
+        }
     }
 }
 
@@ -296,6 +334,31 @@ mod tests {
         expect![[r#"
             {"apiVersion":"v1","kind":"Pod","metadata":{"annotations":{"karpenter.sh/do-not-disrupt":"true"},"name":"web","namespace":"shop"},"spec":{"containers":[{"image":"i","name":"c"}],"nodeName":"n","volumes":[{"csi":{"driver":"ebs.csi.aws.com"},"name":"v"},{"name":"w"}]},"status":{"phase":"Running"}}"#]]
         .assert_eq(&kept.to_string());
+    }
+
+    #[test]
+    fn of_a_claim_for_devices_only_what_allocates_them_is_kept() {
+        let opaque = json!([{"opaque": {"driver": "gpu.example.com", "parameters": {"key": "secret"}}}]);
+        let claim = json!({"kind": "ResourceClaim", "metadata": {"name": "gpu"},
+            "spec": {"devices": {"requests": [{"name": "one"}], "config": opaque}},
+            "status": {"reservedFor": [{"resource": "pods", "name": "a", "uid": "u"}],
+                "allocation": {"devices": {"results": [{"device": "gpu-0"}], "config": opaque}},
+                "devices": [{"device": "gpu-0", "data": {"key": "secret"}}]}});
+        expect![[r#"
+            {"kind":"ResourceClaim","metadata":{"name":"gpu"},"spec":{"devices":{"requests":[{"name":"one"}]}},"status":{"allocation":{"devices":{"results":[{"device":"gpu-0"}]}},"reservedFor":[{"name":"a","resource":"pods","uid":"u"}]}}"#]]
+        .assert_eq(&kept(claim).expect("a claim").to_string());
+    }
+
+    #[test]
+    fn of_the_storage_that_pods_bring_only_what_places_them_is_kept() {
+        let leaky = json!({"annotations": {"example.com/token": "secret"}});
+        let template =
+            json!({"metadata": leaky, "spec": {"storageClassName": "gp3", "dataSource": {"name": "secret"}}});
+        let set = json!({"kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"replicas": 1, "volumeClaimTemplates": [template],
+            "template": {"spec": {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}}}});
+        expect![[r#"
+            {"kind":"StatefulSet","metadata":{"name":"db"},"spec":{"replicas":1,"template":{"spec":{"volumes":[{"ephemeral":{"volumeClaimTemplate":{"spec":{"storageClassName":"gp3"}}},"name":"v"}]}}}}"#]]
+        .assert_eq(&kept(set).expect("a set").to_string());
     }
 
     #[test]

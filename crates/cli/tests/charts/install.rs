@@ -30,10 +30,20 @@ helm upgrade --install karpenter oci://public.ecr.aws/karpenter/karpenter \
   --create-namespace
 "#;
 
+/// Does for the commands of pages what `envsubst` of gettext does, which not every machine has.
+const ENVSUBST: &str = r#"
+envsubst() { python3 -c 'import os, sys; sys.stdout.write(os.path.expandvars(sys.stdin.read()))'; }
+"#;
+
 /// The `sh` blocks of a page, in their order.
 fn shell_blocks(page: &str) -> Vec<String> {
+    blocks_of(page, "sh")
+}
+
+fn blocks_of(page: &str, language: &str) -> Vec<String> {
     let text = std::fs::read_to_string(repository().join(Path::new(page))).expect("the page is there");
-    let blocks = text.split("```sh\n").skip(1);
+    let fence = format!("```{language}\n");
+    let blocks = text.split(fence.as_str()).skip(1);
     blocks
         .map(|rest| rest.split("```").next().unwrap_or_default().to_owned())
         .collect()
@@ -125,9 +135,33 @@ async fn printed_commands_install_upgrade_and_remove() {
 
     // Without Helm, by the other block of the page.
     let plain = block(&blocks, "envsubst");
-    cluster.shell(&format!("{names}{plain}"));
+    cluster.shell(&format!("{ENVSUBST}{names}{plain}"));
     cluster.shell("kubectl rollout status deployment karpenter --namespace kube-system --timeout 3m");
     assert_eq!(cluster.definitions(), 5);
+}
+
+/// Every manifest on these pages is one that the API server takes, with no field that it does not know.
+#[tokio::test]
+async fn manifests_in_print_are_admitted() {
+    let cluster = Cluster::start("kube-system").await;
+    cluster.shell("kubectl apply --server-side -f charts/karpenter-crd/files && kubectl create namespace shop");
+    cluster.shell("kubectl wait --for=condition=Established crd --all");
+    let pages = [
+        ("docs/pools.md", 3),
+        ("docs/concepts/node-pools.md", 1),
+        ("docs/concepts/node-classes.md", 1),
+        ("deploy/palette/karpenter/README.md", 1),
+    ];
+    for (page, expected) in pages {
+        let mut manifests = blocks_of(page, "yaml");
+        manifests.retain(|block| block.starts_with("apiVersion:"));
+        assert_eq!(manifests.len(), expected, "{page}");
+        for manifest in manifests {
+            cluster.shell(&format!(
+                "kubectl apply --server-side --dry-run=server --validate=strict -f - <<'END'\n{manifest}END"
+            ));
+        }
+    }
 }
 
 #[tokio::test]

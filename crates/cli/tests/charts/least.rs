@@ -18,10 +18,8 @@ use serde_json::{Value, json};
 const USER: &str = "system:serviceaccount:kube-system:karpenter";
 /// The API server takes notice of changed roles by a watch; this is how long it may take.
 const NOTICE: Duration = Duration::from_secs(10);
-/// Rights of the simulated provider, which the chart does not give by itself.
-const SIMULATED: [&str; 2] = ["karpenter.kwok.sh", "create nodes"];
-/// What follows objects of a kind of AWS has nothing to do where the provider is the simulated one.
-const FOR_AWS: &str = "karpenter.k8s.aws";
+/// Rules for objects of a kind of AWS, which the simulated provider leaves alone.
+pub const FOR_AWS: &str = "karpenter.k8s.aws";
 
 /// What rules give by name.
 const NAMED: [&str; 7] = [
@@ -43,6 +41,23 @@ pub struct Request {
     subresource: String,
     namespace: String,
     name: String,
+}
+
+/// Rules of a role that are to be proven.
+pub struct Rules {
+    role: &'static str,
+    are_meant: fn(&str) -> bool,
+}
+
+impl Rules {
+    pub fn all_of(role: &'static str) -> Self {
+        Self::of(role, |_| true)
+    }
+
+    /// Those of which this is true; it is asked with verbs, resources and groups of each.
+    pub fn of(role: &'static str, are_meant: fn(&str) -> bool) -> Self {
+        Self { role, are_meant }
+    }
 }
 
 /// What the program asked for and was allowed, each once.
@@ -73,18 +88,18 @@ pub fn requests(audit: &[Value]) -> BTreeSet<Request> {
         .collect()
 }
 
-/// Takes every rule of these roles of the cluster and of `kube-system` away in turn and gives it back.
-pub async fn prove(client: &Client, requests: &BTreeSet<Request>, everywhere: &[&str], here: &[&str]) {
+/// Takes every one of these rules, of the cluster and of `kube-system`, away in turn and gives it back.
+pub async fn prove(client: &Client, requests: &BTreeSet<Request>, everywhere: &[Rules], here: &[Rules]) {
     let mut spare = Vec::new();
-    for name in everywhere {
+    for meant in everywhere {
         let roles: Api<ClusterRole> = Api::all(client.clone());
-        let rules = roles.get(name).await.expect("the role").rules.expect("rules");
-        spare.extend(self::spare(client, &roles, name, &rules, requests).await);
+        let rules = roles.get(meant.role).await.expect("the role").rules.expect("rules");
+        spare.extend(self::spare(client, &roles, meant, &rules, requests).await);
     }
-    for name in here {
+    for meant in here {
         let roles: Api<Role> = Api::namespaced(client.clone(), "kube-system");
-        let rules = roles.get(name).await.expect("the role").rules.expect("rules");
-        spare.extend(self::spare(client, &roles, name, &rules, requests).await);
+        let rules = roles.get(meant.role).await.expect("the role").rules.expect("rules");
+        spare.extend(self::spare(client, &roles, meant, &rules, requests).await);
     }
     assert!(
         spare.is_empty(),
@@ -96,28 +111,29 @@ pub async fn prove(client: &Client, requests: &BTreeSet<Request>, everywhere: &[
 async fn spare<K>(
     client: &Client,
     roles: &Api<K>,
-    name: &str,
+    meant: &Rules,
     rules: &[PolicyRule],
     requests: &BTreeSet<Request>,
 ) -> Vec<String>
 where
     K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
-    let mut spare = Vec::new();
+    let (mut spare, mut tried) = (Vec::new(), 0);
     for (index, rule) in rules.iter().enumerate() {
         let text = described(rule);
-        let is_elsewhere = name.ends_with("-controller") && text.contains(FOR_AWS);
-        if is_elsewhere || SIMULATED.iter().any(|word| text.contains(word)) {
+        if !(meant.are_meant)(&text) {
             continue;
         }
+        tried += 1;
         let mut rest = rules.to_vec();
         rest.remove(index);
-        set(roles, name, &rest).await;
+        set(roles, meant.role, &rest).await;
         if !is_missed(client, requests).await {
             spare.push(text);
         }
     }
-    set(roles, name, rules).await;
+    assert!(tried > 0, "no rule of {} is meant", meant.role);
+    set(roles, meant.role, rules).await;
     spare
 }
 

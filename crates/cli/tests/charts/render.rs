@@ -165,6 +165,33 @@ fn a_service_monitor_needs_its_api() {
 }
 
 #[test]
+fn flow_schemas_are_of_a_version_that_the_cluster_serves() {
+    for (version, expected) in [
+        ("1.26.0", "v1beta3"),
+        ("1.28.15-eks-1", "v1beta3"),
+        ("1.29.0-eks-1", "v1"),
+        ("1.36.0", "v1"),
+    ] {
+        let rendered = template(&[
+            "--kube-version",
+            version,
+            "--set",
+            "settings.clusterName=c,flowSchemas.enabled=true",
+        ]);
+        let found = objects(&rendered);
+        let schemas: Vec<&Value> = found.iter().filter(|object| object["kind"] == "FlowSchema").collect();
+        assert_eq!(schemas.len(), 2, "{version}");
+        for schema in schemas {
+            assert_eq!(
+                schema["apiVersion"],
+                format!("flowcontrol.apiserver.k8s.io/{expected}"),
+                "{version}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_default_provisioner_needs_its_kind() {
     let asked = [
         "--set",

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::helm::{environment, object, template, try_template};
+use crate::{
+    earlier,
+    helm::{environment, helm, object, template, try_template},
+};
 
 #[track_caller]
 fn refusal(arguments: &[&str]) -> String {
@@ -17,86 +20,203 @@ fn the_cluster_has_to_be_named() {
     assert!(said.contains("settings.clusterName is empty"), "{said}");
 }
 
+/// Values where an earlier chart had them, and what is said of each.
+const MOVED: [(&str, &str); 21] = [
+    ("clusterName=c", "clusterName is now settings.clusterName"),
+    (
+        "clusterEndpoint=https://e",
+        "clusterEndpoint is now settings.clusterEndpoint",
+    ),
+    (
+        "controller.clusterName=c",
+        "controller.clusterName is now settings.clusterName",
+    ),
+    (
+        "controller.clusterEndpoint=https://e",
+        "controller.clusterEndpoint is now settings.clusterEndpoint",
+    ),
+    ("controller.replicas=1", "controller.replicas is now replicas"),
+    (
+        "controller.nodeSelector.a=b",
+        "controller.nodeSelector is now nodeSelector",
+    ),
+    (
+        "controller.tolerations[0].operator=Exists",
+        "controller.tolerations is now tolerations",
+    ),
+    (
+        "controller.affinity.nodeAffinity.a=b",
+        "controller.affinity is now affinity",
+    ),
+    ("controller.logLevel=debug", "controller.logLevel is now logLevel"),
+    (
+        "controller.outputPaths[0]=stderr",
+        "controller.outputPaths is now logOutputPaths",
+    ),
+    (
+        "controller.errorOutputPaths[0]=stdout",
+        "controller.errorOutputPaths is now logErrorOutputPaths",
+    ),
+    (
+        "controller.batchMaxDuration=1s",
+        "controller.batchMaxDuration is now settings.batchMaxDuration",
+    ),
+    (
+        "controller.batchIdleDuration=2s",
+        "controller.batchIdleDuration is now settings.batchIdleDuration",
+    ),
+    (
+        "settings.aws.clusterName=c",
+        "settings.aws.clusterName is now settings.clusterName",
+    ),
+    (
+        "settings.aws.clusterEndpoint=https://e",
+        "settings.aws.clusterEndpoint is now settings.clusterEndpoint",
+    ),
+    (
+        "settings.aws.clusterCABundle=QQ",
+        "settings.aws.clusterCABundle is now settings.clusterCABundle",
+    ),
+    (
+        "settings.aws.isolatedVPC=true",
+        "settings.aws.isolatedVPC is now settings.isolatedVPC",
+    ),
+    (
+        "settings.aws.vmMemoryOverheadPercent=0.1",
+        "settings.aws.vmMemoryOverheadPercent is now settings.vmMemoryOverheadPercent",
+    ),
+    (
+        "settings.aws.interruptionQueueName=q",
+        "settings.aws.interruptionQueueName is now settings.interruptionQueue",
+    ),
+    (
+        "settings.aws.interruptionQueue=q",
+        "settings.aws.interruptionQueue is now settings.interruptionQueue",
+    ),
+    (
+        "settings.aws.reservedENIs=1",
+        "settings.aws.reservedENIs is now settings.reservedENIs",
+    ),
+];
+
+/// Values that earlier charts had and nothing reads any more.
+const GONE: [(&str, &str); 17] = [
+    ("webhook.enabled=true", "webhook: webhooks are off"),
+    (
+        "defaultProvisioner.create=true",
+        "defaultProvisioner: create a NodePool",
+    ),
+    ("logConfig.enabled=true", "logConfig: use logLevel"),
+    ("logEncoding=console", "logEncoding: log lines are always JSON"),
+    (
+        "controller.logEncoding=console",
+        "controller.logEncoding: log lines are always JSON",
+    ),
+    (
+        "aws.defaultInstanceProfile=p",
+        "aws.defaultInstanceProfile: use spec.instanceProfile",
+    ),
+    (
+        "settings.assumeRoleARN=r",
+        "settings.assumeRoleARN: let the AWS configuration",
+    ),
+    (
+        "settings.aws.assumeRoleARN=r",
+        "settings.aws.assumeRoleARN: let the AWS configuration",
+    ),
+    (
+        "settings.assumeRoleDuration=20m",
+        "settings.assumeRoleDuration: the AWS configuration",
+    ),
+    (
+        "settings.aws.assumeRoleDuration=20m",
+        "settings.aws.assumeRoleDuration: the AWS configuration",
+    ),
+    (
+        "settings.aws.defaultInstanceProfile=p",
+        "settings.aws.defaultInstanceProfile: use spec.instanceProfile",
+    ),
+    (
+        "settings.aws.enablePodENI=true",
+        "settings.aws.enablePodENI: pod interfaces are found",
+    ),
+    (
+        "settings.aws.enableENILimitedPodDensity=true",
+        "settings.aws.enableENILimitedPodDensity: use spec.kubelet.maxPods",
+    ),
+    (
+        "settings.aws.nodeNameConvention=ip-name",
+        "settings.aws.nodeNameConvention: nodes are found",
+    ),
+    ("settings.aws.tags.a=b", "settings.aws.tags: use spec.tags"),
+    (
+        "settings.featureGates.drift=true",
+        "settings.featureGates.drift: drift is always on",
+    ),
+    (
+        "settings.featureGates.driftEnabled=true",
+        "settings.featureGates.driftEnabled: drift is always on",
+    ),
+];
+
+/// What Helm says after an installation with these values.
+#[track_caller]
+fn notes(arguments: &[&str]) -> String {
+    let folder = earlier::copies();
+    let chart = folder.path().join("karpenter");
+    // `helm template` renders the notes only as part of an object.
+    let object = "kind: ConfigMap\napiVersion: v1\ndata:\n  notes: {{ tpl (.Files.Get \"NOTES.txt\") . | toJson }}\n";
+    std::fs::rename(chart.join("templates/NOTES.txt"), chart.join("NOTES.txt")).expect("the notes");
+    std::fs::write(chart.join("templates/notes.yaml"), object).expect("a file");
+    let chart = chart.to_str().expect("a path");
+    let fixed = ["template", "karpenter", chart, "--show-only", "templates/notes.yaml"];
+    let output = helm(&[&fixed, arguments].concat());
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {complaint}");
+    let rendered = self::object(&String::from_utf8_lossy(&output.stdout), "ConfigMap");
+    rendered["data"]["notes"].as_str().expect("text").to_owned()
+}
+
+fn lines_of(notes: &str, heading: &str) -> Vec<String> {
+    let after = notes.lines().skip_while(|line| *line != heading).skip(1);
+    let lines = after.take_while(|line| line.starts_with("  "));
+    lines.map(|line| line.trim().to_owned()).collect()
+}
+
+const NO_EFFECT: &str = "Values of an earlier chart that have no effect where they stand:";
+const NO_MEANING: &str = "Values of an earlier chart that mean nothing any more:";
+
+#[test]
+fn notes_name_every_value_of_an_earlier_chart() {
+    let sets: Vec<&str> = MOVED.iter().chain(&GONE).map(|(set, _)| *set).collect();
+    let notes = notes(&["--set", "settings.clusterName=demo", "--set", &sets.join(",")]);
+    assert_eq!(
+        lines_of(&notes, NO_EFFECT),
+        MOVED.map(|(_, expected)| expected),
+        "{notes}"
+    );
+    let gone = lines_of(&notes, NO_MEANING);
+    assert_eq!(gone.len(), GONE.len(), "{notes}");
+    for (line, (set, expected)) in gone.iter().zip(GONE) {
+        assert!(line.starts_with(expected), "{set}: {line}");
+    }
+}
+
+#[test]
+fn notes_do_not_speak_of_what_holds_anyway() {
+    let usual = "settings.aws.clusterName=demo,settings.aws.isolatedVPC=false,controller.logLevel=info,logEncoding=json,\
+                 settings.assumeRoleDuration=15m,settings.aws.assumeRoleDuration=15m,settings.aws.assumeRoleARN=";
+    let notes = notes(&["--set", "settings.clusterName=demo", "--set", usual]);
+    assert!(!notes.contains("earlier chart"), "{notes}");
+}
+
 #[test]
 fn values_of_earlier_charts_are_named_with_their_new_place() {
-    let cases = [
-        ("clusterName=c", "clusterName is now settings.clusterName"),
-        (
-            "clusterEndpoint=https://e",
-            "clusterEndpoint is now settings.clusterEndpoint",
-        ),
-        (
-            "controller.clusterName=c",
-            "controller.clusterName is now settings.clusterName",
-        ),
-        (
-            "controller.clusterEndpoint=https://e",
-            "controller.clusterEndpoint is now settings.clusterEndpoint",
-        ),
-        ("controller.replicas=1", "controller.replicas is now replicas"),
-        (
-            "controller.nodeSelector.a=b",
-            "controller.nodeSelector is now nodeSelector",
-        ),
-        (
-            "controller.tolerations[0].operator=Exists",
-            "controller.tolerations is now tolerations",
-        ),
-        (
-            "controller.affinity.nodeAffinity.a=b",
-            "controller.affinity is now affinity",
-        ),
-        ("controller.logLevel=debug", "controller.logLevel is now logLevel"),
-        (
-            "controller.outputPaths[0]=stderr",
-            "controller.outputPaths is now logOutputPaths",
-        ),
-        (
-            "controller.errorOutputPaths[0]=stdout",
-            "controller.errorOutputPaths is now logErrorOutputPaths",
-        ),
-        (
-            "controller.batchMaxDuration=1s",
-            "controller.batchMaxDuration is now settings.batchMaxDuration",
-        ),
-        (
-            "controller.batchIdleDuration=2s",
-            "controller.batchIdleDuration is now settings.batchIdleDuration",
-        ),
-        (
-            "controller.image=x",
-            "controller.image is now controller.image.repository",
-        ),
-        (
-            "settings.aws.clusterName=c",
-            "settings.aws.clusterName is now settings.clusterName",
-        ),
-        (
-            "settings.aws.clusterEndpoint=https://e",
-            "settings.aws.clusterEndpoint is now settings.clusterEndpoint",
-        ),
-        (
-            "settings.aws.clusterCABundle=QQ",
-            "settings.aws.clusterCABundle is now settings.clusterCABundle",
-        ),
-        (
-            "settings.aws.isolatedVPC=true",
-            "settings.aws.isolatedVPC is now settings.isolatedVPC",
-        ),
-        (
-            "settings.aws.vmMemoryOverheadPercent=0.1",
-            "settings.aws.vmMemoryOverheadPercent is now settings.vmMemoryOverheadPercent",
-        ),
-        (
-            "settings.aws.interruptionQueueName=q",
-            "settings.aws.interruptionQueueName is now settings.interruptionQueue",
-        ),
-        (
-            "settings.aws.reservedENIs=1",
-            "settings.aws.reservedENIs is now settings.reservedENIs",
-        ),
-    ];
-    for (set, expected) in cases {
+    let image = (
+        "controller.image=x",
+        "controller.image is now controller.image.repository",
+    );
+    for (set, expected) in MOVED.into_iter().chain([image]) {
         let said = refusal(&["--set", set]);
         assert!(said.contains(expected), "{set}: {said}");
     }
@@ -109,6 +229,22 @@ fn all_that_has_moved_is_named_at_once() {
         said.contains("settings.aws.clusterName") && said.contains("settings.aws.isolatedVPC"),
         "{said}"
     );
+}
+
+/// The charts from 0.25 to 0.27 passed objects on. Here the objects would go, and their nodes with them.
+#[test]
+fn objects_in_values_are_refused() {
+    let named = ["--set", "settings.clusterName=c"];
+    let objects = r#"extraObjects=[{"apiVersion": "karpenter.sh/v1alpha5", "kind": "Provisioner"}]"#;
+    let said = refusal(&[&named[..], &["--set-json", objects]].concat());
+    assert!(
+        said.contains("extraObjects is set") && said.contains("`karpenter convert`"),
+        "{said}"
+    );
+    // As those charts had it by themselves.
+    for empty in ["extraObjects=[]", "extraObjects=null"] {
+        template(&[&named[..], &["--set-json", empty]].concat());
+    }
 }
 
 /// §4.1: upstream's chart passes over them, and so do files and modules that have them rely on that.
@@ -126,6 +262,7 @@ fn what_stands_where_nobody_looks_is_accepted() {
         // Nothing stands in its place any more.
         "webhook.enabled=true,webhook.port=8443",
         "logConfig.enabled=true,logConfig.logLevel.global=info",
+        "logEncoding=console,settings.assumeRoleDuration=15m",
         "settings.aws.defaultInstanceProfile=p,settings.aws.enablePodENI=true",
         "settings.featureGates.drift=true",
         // Values of whoever wraps this chart.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::terraform::{Terraform, run};
+use crate::terraform::{Terraform, repository, run};
 
 /// One thing after the other: moto's collections do not bear two threads.
 const APPROVED: [&str; 2] = ["-auto-approve", "-parallelism=1"];
@@ -11,6 +11,81 @@ const APPROVED: [&str; 2] = ["-auto-approve", "-parallelism=1"];
 fn found(outputs: &Value, cluster: &str) -> Value {
     let text = outputs["found"]["value"][cluster].to_string();
     serde_json::from_str(&text.replace(cluster, "CLUSTER")).expect("still JSON")
+}
+
+/// The resources of the stack, as its template has them; functions are left out, what they are given stands in their place.
+fn resources() -> Value {
+    let path = repository().join("deploy/aws/cloudformation.yaml");
+    let text = std::fs::read_to_string(path).expect("the template");
+    let functions = ["!Sub ", "!Ref ", "!GetAtt ", "!Equals ", "!Not "];
+    let plain = functions.iter().fold(text, |text, function| text.replace(function, ""));
+    let template: Value = serde_saphyr::from_str(&plain).expect("YAML");
+    template["Resources"].clone()
+}
+
+/// The policies that a role has in the account.
+fn attached(terraform: &Terraform, role: &str) -> Value {
+    let body = format!("Action=ListAttachedRolePolicies&RoleName={role}&Version=2010-05-08");
+    let answer = terraform.ask("iam", &[], &body);
+    let members = answer.split("<PolicyArn>").skip(1);
+    let names = members.filter_map(|rest| {
+        Some(
+            rest.split_once("</PolicyArn>")?
+                .0
+                .replace(":aws:iam", ":${AWS::Partition}:iam"),
+        )
+    });
+    plain(names.collect())
+}
+
+/// The policy of a queue in the account.
+fn policy_of_queue(terraform: &Terraform, name: &str) -> Value {
+    let url = format!("http://sqs/123456789012/{name}");
+    let asked = json!({"QueueUrl": url, "AttributeNames": ["Policy"]});
+    let answer = terraform.ask_json("sqs", "AmazonSQS.GetQueueAttributes", &asked);
+    let policy = answer["Attributes"]["Policy"].as_str().expect("a policy");
+    let arn = format!("arn:aws:sqs:us-west-2:123456789012:{name}");
+    parsed(&policy.replace(&arn, "KarpenterInterruptionQueue.Arn"))
+}
+
+/// The rules that fill the queue of a cluster: their patterns and targets.
+fn rules(terraform: &Terraform, cluster: &str) -> Value {
+    let queue = format!("arn:aws:sqs:us-west-2:123456789012:{cluster}");
+    let asked = json!({"TargetArn": queue});
+    let answer = terraform.ask_json("events", "AWSEvents.ListRuleNamesByTarget", &asked);
+    let names = answer["RuleNames"].as_array().expect("names").iter();
+    let rules = names.map(|name| {
+        let rule = terraform.ask_json("events", "AWSEvents.DescribeRule", &json!({"Name": name}));
+        let targets = terraform.ask_json("events", "AWSEvents.ListTargetsByRule", &json!({"Rule": name}));
+        let pattern = rule["EventPattern"].as_str().expect("a pattern");
+        let text = json!({"pattern": parsed(pattern), "targets": targets["Targets"]}).to_string();
+        parsed(&text.replace(&queue, "QUEUE"))
+    });
+    plain(rules.collect())
+}
+
+fn parsed(text: &str) -> Value {
+    plain(serde_json::from_str(text).expect("a document"))
+}
+
+/// Without differences that mean nothing: a list of one, the order of a list, fields that are empty.
+fn plain(value: Value) -> Value {
+    let is_told = |value: &Value| !value.is_null() && value != "" && *value != json!({}) && *value != json!([]);
+    match value {
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.into_iter().map(plain).collect();
+            items.sort_by_key(Value::to_string);
+            match <[Value; 1]>::try_from(items) {
+                Ok([item]) => item,
+                Err(items) => Value::Array(items),
+            }
+        }
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(key, value)| (key, plain(value)));
+            Value::Object(fields.filter(|(_, value)| is_told(value)).collect())
+        }
+        other => other,
+    }
 }
 
 #[test]
@@ -39,6 +114,19 @@ fn module_and_stack_make_the_same_and_leave_nothing() {
     run(terraform.with_account("apply").args(APPROVED));
     let outputs = terraform.outputs();
     assert_eq!(found(&outputs, "by-module"), found(&outputs, "by-stack"));
+
+    // moto takes neither of the two over from a stack.
+    let resources = resources();
+    let of_stack = |resource: &str, property: &str| plain(resources[resource]["Properties"][property].clone());
+    let nodes = attached(&terraform, "KarpenterNodeRole-by-module");
+    assert_eq!(nodes.as_array().map(Vec::len), Some(4), "{nodes}");
+    assert_eq!(nodes, of_stack("KarpenterNodeRole", "ManagedPolicyArns"));
+    let queue = policy_of_queue(&terraform, "by-module");
+    assert_eq!(queue, of_stack("KarpenterInterruptionQueuePolicy", "PolicyDocument"));
+
+    let filled = rules(&terraform, "by-module");
+    assert_eq!(filled.as_array().map(Vec::len), Some(5), "{filled}");
+    assert_eq!(filled, rules(&terraform, "by-stack"));
 
     let controller = &found(&outputs, "by-module")["trust"]["Controller"]["Statement"][0];
     let account = json!({

@@ -22,6 +22,11 @@ done
 cp "$document" "$KEPT/${policy:-$role}"
 "#;
 
+/// Does for the commands of the page what `envsubst` of gettext does, which not every machine has.
+const ENVSUBST: &str = r#"
+envsubst() { python3 -c 'import os, sys; sys.stdout.write(os.path.expandvars(sys.stdin.read()))'; }
+"#;
+
 /// What IAM allows for all inline policies of a role, spaces left out.
 const INLINE: usize = 10_240;
 
@@ -49,7 +54,7 @@ fn the_printed_commands_make_a_role_for_the_service_account_with_every_policy() 
     std::os::unix::fs::symlink(repository().join("deploy"), beside).expect("a link");
     let path = std::env::var("PATH").unwrap_or_default();
     run(Command::new("sh")
-        .args(["-euc", commands])
+        .args(["-euc", &format!("{ENVSUBST}{commands}")])
         .current_dir(folder.path())
         .env("PATH", format!("{}:{path}", tools.display()))
         .env("KEPT", &kept)

@@ -109,6 +109,36 @@ impl Terraform {
         command
     }
 
+    /// What the account answers. Its emulator asks for a signature and reads no more of it than whom the question is for.
+    #[track_caller]
+    pub fn ask(&self, service: &str, headers: &[&str], body: &str) -> String {
+        let scope = format!("Credential=test/20260101/us-west-2/{service}/aws4_request");
+        let mut command = Command::new("curl");
+        command.args([
+            "--fail",
+            "--silent",
+            "--show-error",
+            &self.moto.endpoint,
+            "--data",
+            body,
+        ]);
+        command.args([
+            "--header",
+            &format!("Authorization: AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0"),
+        ]);
+        run(command.args(headers.iter().flat_map(|header| ["--header", header])))
+    }
+
+    /// The same for services that speak JSON.
+    #[track_caller]
+    pub fn ask_json(&self, service: &str, target: &str, body: &Value) -> Value {
+        let headers = [
+            "Content-Type: application/x-amz-json-1.1",
+            &format!("X-Amz-Target: {target}"),
+        ];
+        serde_json::from_str(&self.ask(service, &headers, &body.to_string())).expect("JSON")
+    }
+
     pub fn outputs(&self) -> Value {
         serde_json::from_str(&run(self.command("output").arg("-json"))).expect("Terraform prints JSON")
     }

@@ -45,6 +45,10 @@ impl Account {
 
     /// What is said of the account: level, what, fix.
     async fn findings(&self) -> Vec<(String, String, String)> {
+        self.findings_of("account").await
+    }
+
+    async fn findings_of(&self, check: &str) -> Vec<(String, String, String)> {
         let endpoint = self.served.endpoint();
         let variables = [
             ("AWS_ENDPOINT_URL", endpoint.as_str()),
@@ -59,7 +63,7 @@ impl Account {
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
         let findings = report["findings"].as_array().expect("findings").iter();
         findings
-            .filter(|finding| finding["check"] == "account")
+            .filter(|finding| finding["check"] == check)
             .map(|finding| (text(finding, "level"), text(finding, "what"), text(finding, "fix")))
             .collect()
     }
@@ -81,6 +85,28 @@ async fn an_account_as_the_stack_leaves_it_is_well() {
     ]) {
         assert!(what.contains(word), "{what}");
     }
+}
+
+/// There is no ConfigMap, and EKS is asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_role_of_nodes_joins_by_its_access_entry() {
+    let account = Account::new().await;
+    let told = |level: &str, what: &str| (level.to_owned(), what.to_owned());
+    let found = async || {
+        let findings = account.findings_of("role-mapping").await.into_iter();
+        findings.map(|(level, what, _)| (level, what)).collect::<Vec<_>>()
+    };
+    assert_eq!(found().await, [told("ok", "KarpenterNodeRole-demo may join")]);
+    let change = |change: fn(&mut State)| account.fake.with(|state, _| change(state));
+    change(|state| {
+        let entries = state.region.identity.access_entries.values_mut();
+        entries.for_each(|entry| (entry.kind, entry.groups) = ("STANDARD".to_owned(), Vec::new()));
+    });
+    let what = "the access entry of KarpenterNodeRole-demo is of type STANDARD, by which no node joins";
+    assert_eq!(found().await, [told("problem", what)]);
+    change(|state| state.region.identity.access_entries.clear());
+    let what = "KarpenterNodeRole-demo has no access entry, and there is no ConfigMap aws-auth";
+    assert_eq!(found().await, [told("problem", what)]);
 }
 
 /// What is taken away, what is said of it, and what is to be done.

@@ -57,13 +57,8 @@ async fn a_bare_cluster_lacks_the_definitions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_is_well_gets_a_clean_bill() {
-    let mut definitions = api::crds::all(Variant::Aws);
-    definitions.extend(
-        api::crds::all(Variant::Kwok)
-            .into_iter()
-            .filter(|crd| crd.spec.group == "karpenter.kwok.sh"),
-    );
-    let live = Live::start(&definitions).await;
+    // Of the simulated provider, and nothing of EC2.
+    let live = Live::start(&api::crds::all(Variant::Kwok)).await;
     live.apply(controller(1)).await;
     live.apply(json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"},
         "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}))
@@ -87,6 +82,24 @@ async fn a_cluster_that_is_well_gets_a_clean_bill() {
     assert_eq!(code, Some(1));
     let what = "refers to KWOKNodeClass nowhere, which does not exist";
     assert_eq!(found(&report, "node-pools")[0]["what"], what, "{report:#}");
+}
+
+/// Nothing is set, and the controller may list them.
+#[tokio::test(flavor = "multi_thread")]
+async fn provisioners_are_known_to_be_followed_without_a_setting() {
+    let mut definitions = api::crds::all(Variant::Aws);
+    definitions.extend(api::crds::legacy());
+    let live = Live::start(&definitions).await;
+    live.apply(controller(1)).await;
+    let (_, report) = report(&live).await;
+    let told = found(&report, "older-generation");
+    assert_eq!(told[0]["level"], "ok", "{report:#}");
+    assert!(
+        told[0]["what"]
+            .as_str()
+            .is_some_and(|what| what.ends_with(" are followed")),
+        "{report:#}"
+    );
 }
 
 fn pool(class: &str) -> Value {

@@ -3,6 +3,7 @@
 #[cfg(feature = "aws")]
 mod account;
 mod doctor;
+mod proxy;
 #[path = "../live/mod.rs"]
 mod server;
 mod snapshot;

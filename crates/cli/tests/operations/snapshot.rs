@@ -23,7 +23,11 @@ async fn populate(live: &Live) {
     let container = json!({"name": "c", "image": "i", "args": [format!("--password={SECRET}")], "command": [SECRET],
         "env": [{"name": "PASSWORD", "value": SECRET}], "livenessProbe": {"exec": {"command": [SECRET]}},
         "resources": {"requests": {"cpu": "1"}}});
-    let spec = json!({"containers": [container], "volumes": [{"name": "s", "csi": {"driver": "d", "volumeAttributes": {"key": SECRET}}}]});
+    let leaky_storage = json!({"metadata": {"name": "data", "annotations": leaky},
+        "spec": {"storageClassName": "gp3", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+    let volume = json!({"name": "s", "csi": {"driver": "d", "volumeAttributes": {"key": SECRET}}});
+    let spec = json!({"containers": [container], "volumes": [volume]});
+    let stored = json!({"containers": [container], "volumes": [volume, {"name": "e", "ephemeral": {"volumeClaimTemplate": leaky_storage}}]});
     live.apply(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": leaky}}))
         .await;
     live.apply(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "shop"}, "stringData": {"a": SECRET}}))
@@ -44,6 +48,16 @@ async fn populate(live: &Live) {
         .await;
     live.apply(json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent", "namespace": "shop", "annotations": leaky},
         "spec": {"selector": {"matchLabels": {"app": "agent"}}, "template": {"metadata": {"labels": {"app": "agent"}, "annotations": leaky}, "spec": spec}}}))
+        .await;
+    live.apply(json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "namespace": "shop", "annotations": leaky},
+        "spec": {"serviceName": "db", "selector": {"matchLabels": {"app": "db"}}, "volumeClaimTemplates": [leaky_storage],
+            "template": {"metadata": {"labels": {"app": "db"}, "annotations": leaky}, "spec": stored}}}))
+        .await;
+    let opaque = json!([{"opaque": {"driver": "gpu.example.com", "parameters": {"key": SECRET}}}]);
+    live.apply(json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpu", "namespace": "shop", "annotations": leaky},
+        "spec": {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": "gpu"}}], "config": opaque}},
+        "status": {"allocation": {"devices": {"results": [{"request": "one", "driver": "gpu.example.com", "pool": "a", "device": "gpu-0"}],
+            "config": opaque}}, "devices": [{"driver": "gpu.example.com", "pool": "a", "device": "gpu-0", "data": {"key": SECRET}}]}}))
         .await;
     live.apply(json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "gp3", "annotations": leaky},
         "provisioner": "ebs.csi.aws.com", "parameters": {"key": SECRET}}))
@@ -99,6 +113,7 @@ async fn a_snapshot_plans_like_its_cluster_and_keeps_no_secret() {
         );
         for wanted in [
             "FailedScheduling",
+            "gpu-0",
             "LOG_LEVEL",
             "ebs.csi.aws.com",
             "taken",

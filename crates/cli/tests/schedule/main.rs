@@ -6,6 +6,8 @@ mod live;
 mod plans;
 #[cfg(feature = "aws")]
 mod region;
+#[cfg(feature = "aws")]
+mod region_by_default;
 mod rounds;
 #[path = "../live/mod.rs"]
 mod server;

@@ -4,6 +4,8 @@ use std::{process::Output, sync::Arc};
 
 use aws_fake::{
     Fake,
+    fake::Fault,
+    refusal::Refusal,
     region::Plan,
     server::{Served, serve},
 };
@@ -17,6 +19,7 @@ const CLUSTER: &str = "demo";
 /// Objects in files, and a region beside them.
 struct Abroad {
     input: Input,
+    fake: Fake,
     served: Served,
 }
 
@@ -24,9 +27,10 @@ impl Abroad {
     async fn new(objects: Vec<Value>) -> Self {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         let fake = Fake::new(Plan::new("us-west-2", CLUSTER), Arc::new(SystemClock));
-        let served = serve(fake, 0).await.expect("a free port");
+        let served = serve(fake.clone(), 0).await.expect("a free port");
         Self {
             input: Input::new(&list.to_string()),
+            fake,
             served,
         }
     }
@@ -124,6 +128,49 @@ async fn who_has_no_subnets_or_no_class_buys_nothing_and_is_told_why() {
         let (plan, told) = Abroad::new(objects).await.plan().await;
         assert!(told.contains(why), "{told}");
         assert!(plan["newNodes"].as_array().is_some_and(Vec::is_empty), "{plan:#}");
+    }
+}
+
+/// A class and a pool of this name, which ask for a placement group.
+fn grouped(name: &str) -> [Value; 2] {
+    let (mut class, mut pool) = (discovered(), pool());
+    class["metadata"]["name"] = json!(name);
+    class["spec"]["placementGroupSelector"] = json!({"name": "any"});
+    pool["metadata"]["name"] = json!(name);
+    pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] = json!(name);
+    [class, pool]
+}
+
+#[tokio::test]
+async fn a_class_that_aws_says_nothing_of_is_the_matter_of_its_pools_alone() {
+    let [class, pool_of_class] = grouped("grouped");
+    let mut objects = vec![discovered(), pool(), pod(), class];
+    for (is_used, told_of) in [
+        (false, None),
+        (
+            true,
+            Some("node pool grouped can launch nothing: UnauthorizedOperation"),
+        ),
+    ] {
+        if is_used {
+            objects.push(pool_of_class.clone());
+        }
+        let abroad = Abroad::new(objects.clone()).await;
+        let fault = Fault {
+            action: "DescribePlacementGroups".to_owned(),
+            refusal: Refusal::new(
+                "UnauthorizedOperation",
+                "You are not authorized to perform this operation.",
+            ),
+            times: None,
+        };
+        abroad.fake.with(|state, _| state.faults.push(fault));
+        let (plan, told) = abroad.plan().await;
+        assert_eq!(plan["newNodes"][0]["nodePool"], "default", "{plan:#}");
+        match told_of {
+            Some(why) => assert!(told.contains(why), "{told}"),
+            None => assert!(!told.contains("can launch nothing"), "{told}"),
+        }
     }
 }
 

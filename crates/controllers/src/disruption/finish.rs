@@ -8,7 +8,10 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use api::{conditions, conditions::node_claim as condition, v1::NodeClaim};
+use api::{
+    conditions::{self, HasConditions, node_claim as condition},
+    v1::NodeClaim,
+};
 use futures::future::join_all;
 use kube::ResourceExt;
 use model::{ClaimName, NodeKey, budget::DisruptionReason};
@@ -49,15 +52,13 @@ pub enum Progress {
 
 pub async fn see_through(ctx: &Ctx, taken: &Taken, started: Started) {
     let mut ready = BTreeSet::new();
-    loop {
+    let why = loop {
         let view = ctx.index.view();
         match progress(&view, &started.replacements, &mut ready) {
-            Progress::Ready => break delete_all(ctx, taken, &started).await,
-            Progress::Lost(claim) => {
-                break roll_back(ctx, taken, &started, &format!("replacement {claim} is gone")).await;
-            }
+            Progress::Ready => return delete_all(ctx, taken, &started).await,
+            Progress::Lost(claim) => break format!("replacement {claim} is gone"),
             Progress::Waiting(_) if Instant::now() >= started.deadline => {
-                break roll_back(ctx, taken, &started, "its replacements did not become ready in time").await;
+                break "its replacements did not become ready in time".to_owned();
             }
             Progress::Waiting(waiting) => {
                 for claim in waiting.iter().filter_map(|name| view.claims.named(name.as_str())) {
@@ -66,7 +67,8 @@ pub async fn see_through(ctx: &Ctx, taken: &Taken, started: Started) {
                 sleep(POLL).await;
             }
         }
-    }
+    };
+    roll_back(ctx, taken, &started, &ready, &why).await;
 }
 
 /// A replacement that was ready once is not asked again: its node may be busy with the pods that it was launched for.
@@ -90,9 +92,17 @@ pub fn progress(view: &View, replacements: &[ClaimName], ready: &mut BTreeSet<Cl
     }
 }
 
+/// How many replacements a command has failed with.
+fn unready(view: &View, replacements: &[ClaimName], ready: &BTreeSet<ClaimName>) -> usize {
+    let is_ready = |name: &ClaimName| {
+        let claim = view.claims.named(name.as_str());
+        ready.contains(name) || claim.is_some_and(|claim| is_initialized(claim) && !is_deleting(&**claim))
+    };
+    replacements.iter().filter(|name| !is_ready(name)).count()
+}
+
 fn is_initialized(claim: &NodeClaim) -> bool {
-    let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref());
-    conditions::is_true(listed.unwrap_or_default(), condition::INITIALIZED)
+    conditions::is_true(claim.conditions(), condition::INITIALIZED)
 }
 
 /// The nodes stay marked until they are gone; whoever asks meanwhile sees them leave. Those that cannot be deleted for long
@@ -117,8 +127,9 @@ async fn delete_all(ctx: &Ctx, taken: &Taken, started: &Started) {
     } else {
         let why = "it could not be deleted in time";
         log!(error, line, error = why, "could not carry command out");
-        ctx.metrics.disruption.queue_failure(&decision(command));
-        give_back(ctx, &kept, why).await;
+        // Its replacements are ready, so that none of them is there to be counted.
+        ctx.metrics.disruption.queue_failures(&decision(command), 1);
+        heal::give_back(ctx, &kept, why).await;
     }
     taken.release(&command.nodes);
 }
@@ -159,11 +170,13 @@ async fn delete(ctx: &Ctx, node: &NodeKey, reason: DisruptionReason) -> Result<(
     Ok(())
 }
 
-async fn roll_back(ctx: &Ctx, taken: &Taken, started: &Started, why: &str) {
+/// Counted are the replacements that were not ready, as upstream does.
+async fn roll_back(ctx: &Ctx, taken: &Taken, started: &Started, ready: &BTreeSet<ClaimName>, why: &str) {
     let Started { command, line, .. } = started;
     log!(error, line, error = why, "could not carry command out");
-    ctx.metrics.disruption.queue_failure(&decision(command));
-    give_back(ctx, &command.nodes, why).await;
+    let failed = unready(&ctx.index.view(), &started.replacements, ready);
+    ctx.metrics.disruption.queue_failures(&decision(command), failed);
+    heal::give_back(ctx, &command.nodes, why).await;
     // Only now, so that no new command marks a node while its old marks are being taken off.
     taken.release(&command.nodes);
     let view = ctx.index.view();
@@ -171,18 +184,6 @@ async fn roll_back(ctx: &Ctx, taken: &Taken, started: &Started, why: &str) {
         if let Some(claim) = view.claims.named(claim.as_str()) {
             debug!(NodeClaim = %claim.name_any(), "a replacement of a failed command stays");
         }
-    }
-}
-
-/// Takes the marks off nodes that stay. Marks that cannot be taken off now are taken off by the next pass.
-async fn give_back(ctx: &Ctx, nodes: &[NodeKey], why: &str) {
-    ctx.index.unmark_for_deletion(nodes);
-    for node in nodes {
-        let view = ctx.index.view();
-        if let Err(cause) = heal::clear(ctx, &view, node).await {
-            debug!(NodeClaim = %node, error = %chain(&cause), "the marks of a failed command are left to the next pass");
-        }
-        notices::failed(ctx, &view, node, why);
     }
 }
 
@@ -245,5 +246,14 @@ mod tests {
             Progress::Ready,
             "what was ready once is not asked again"
         );
+    }
+
+    /// DI-Q12.
+    #[test]
+    fn a_command_fails_with_the_replacements_that_were_not_ready() {
+        let claims = [("a", true, false), ("b", false, false), ("c", true, true)];
+        let names = ["a", "b", "c", "gone", "seen"].map(ClaimName::from);
+        let ready = BTreeSet::from([ClaimName::from("seen")]);
+        assert_eq!(unready(&index(&claims).view(), &names, &ready), 3, "b, c and gone");
     }
 }

@@ -3,16 +3,25 @@
 use std::collections::BTreeSet;
 
 use api::{
-    conditions::{self, node_claim as condition},
+    conditions::{self, HasConditions, node_claim as condition},
     v1::NodeClaim,
 };
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Node;
 use model::{NodeKey, StateNode};
 use state::View;
+use tracing::debug;
 
-use super::mark::{Leftover, halves, is_tainted, unmark};
-use crate::{context::Ctx, error::StepError, objects::is_deleting, writer::ApiError};
+use super::{
+    mark::{Leftover, halves, is_tainted, unmark},
+    notices,
+};
+use crate::{
+    context::Ctx,
+    error::{Classify, StepError, chain},
+    objects::is_deleting,
+    writer::ApiError,
+};
 
 /// How many nodes are looked after at once: a crash may leave many behind, and a server may be slow.
 const AT_ONCE: usize = 50;
@@ -21,16 +30,37 @@ const AT_ONCE: usize = 50;
 pub async fn heal(ctx: &Ctx, view: &View, taken: &BTreeSet<NodeKey>) -> Result<(), StepError> {
     let free = view.snapshot.nodes.keys().filter(|key| !taken.contains(key));
     let marked: Vec<&NodeKey> = free.filter(|key| is_marked(view, key)).collect();
-    let mut outcome = Ok(());
-    for some in marked.chunks(AT_ONCE) {
-        let cleared = join_all(some.iter().map(|key| clear(ctx, view, key))).await;
-        outcome = outcome.and(cleared.into_iter().collect());
+    let failures = clear_all(ctx, view, &marked).await.into_iter().filter_map(Result::err);
+    // Where somebody was faster the next look helps; whatever else went wrong says more.
+    let worst = failures.min_by_key(Classify::is_expected);
+    worst.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// Takes the marks off nodes that stay after all, and tells them why. Marks that cannot be taken off now are taken off by
+/// the next pass.
+pub async fn give_back(ctx: &Ctx, nodes: &[NodeKey], why: &str) {
+    ctx.index.unmark_for_deletion(nodes);
+    let view = ctx.index.view();
+    let all: Vec<&NodeKey> = nodes.iter().collect();
+    for (node, cleared) in nodes.iter().zip(clear_all(ctx, &view, &all).await) {
+        if let Err(cause) = cleared {
+            debug!(NodeClaim = %node, error = %chain(&cause), "the marks of a failed command are left to the next pass");
+        }
+        notices::failed(ctx, &view, node, why);
     }
-    outcome.map_err(StepError::from)
+}
+
+/// One answer for each of the machines.
+async fn clear_all(ctx: &Ctx, view: &View, nodes: &[&NodeKey]) -> Vec<Result<(), ApiError>> {
+    let mut cleared = Vec::new();
+    for some in nodes.chunks(AT_ONCE) {
+        cleared.extend(join_all(some.iter().map(|key| clear(ctx, view, key))).await);
+    }
+    cleared
 }
 
 /// Takes back what a command has left on one machine.
-pub async fn clear(ctx: &Ctx, view: &View, key: &NodeKey) -> Result<(), ApiError> {
+async fn clear(ctx: &Ctx, view: &View, key: &NodeKey) -> Result<(), ApiError> {
     match found(view, key) {
         Some((claim, node, left)) => unmark(ctx, claim, node, left).await,
         None => Ok(()),
@@ -53,14 +83,10 @@ fn leftover(machine: &StateNode, claim: &NodeClaim, node: &Node) -> Leftover {
     if machine.is_leaving() {
         return Leftover::default();
     }
-    let listed = claim
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_deref())
-        .unwrap_or_default();
     Leftover {
         taint: is_tainted(node) && !is_deleting(node),
-        reason: machine.is_initialized() && conditions::find(listed, condition::DISRUPTION_REASON).is_some(),
+        reason: machine.is_initialized()
+            && conditions::find(claim.conditions(), condition::DISRUPTION_REASON).is_some(),
     }
 }
 

@@ -17,12 +17,12 @@ mod notices;
 mod queue;
 mod start;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use disruption::{Command, Method, Pass, Settings, Stay, Why, decide, validate};
 use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
 use jiff::{SignedDuration, Timestamp};
-use model::budget::DisruptionReason;
+use model::{PoolName, budget::DisruptionReason};
 use parking_lot::Mutex;
 use state::View;
 use tokio::{
@@ -34,8 +34,8 @@ use tracing::{debug, error};
 use self::queue::{Started, Taken};
 use crate::{
     context::Ctx,
-    error::{StepError, chain},
-    runtime::Pace,
+    error::{Classify, StepError, chain},
+    runtime::{Pace, after_conflicts},
 };
 
 const IDLE: Duration = Duration::from_secs(10);
@@ -53,6 +53,8 @@ pub struct Disruption {
     taken: Taken,
     /// The version of the cluster about which there was nothing to do, and until when that holds.
     settled: Mutex<Option<(u64, Instant)>>,
+    /// Why the budgets of pools cannot be read, as the log has it.
+    unreadable: Mutex<BTreeMap<PoolName, String>>,
 }
 
 enum Turn {
@@ -69,6 +71,7 @@ impl Disruption {
             ctx: ctx.of(Self::NAME),
             taken: Taken::default(),
             settled: Mutex::new(None),
+            unreadable: Mutex::default(),
         }
     }
 
@@ -110,9 +113,15 @@ impl Disruption {
                 Ok(Turn::Idle) => IDLE,
                 Ok(Turn::Unsynced) => UNSYNCED,
                 Err(failure) => {
-                    error!(controller = Self::NAME, error = %chain(&failure), "disruption pass failed");
                     failures += 1;
-                    sleep(PACE.after(failures - 1)).await;
+                    let wait = if failure.is_expected() {
+                        debug!(controller = Self::NAME, error = %chain(&failure), "looking again");
+                        after_conflicts(failures)
+                    } else {
+                        error!(controller = Self::NAME, error = %chain(&failure), "disruption pass failed");
+                        PACE.after(failures - 1)
+                    };
+                    sleep(wait).await;
                     continue;
                 }
             };
@@ -174,17 +183,25 @@ impl Disruption {
         let pass = decide(&view.snapshot, &self.settings(), &self.taken.nodes(), now);
         let took = started.elapsed();
         let metrics = &self.ctx.metrics.disruption;
-        for (reason, consolidation_type, methods) in [
-            (DisruptionReason::Empty, "empty", &[Method::Emptiness][..]),
-            (DisruptionReason::Drifted, "", &[Method::StaticDrift, Method::Drift]),
-            (DisruptionReason::Underutilized, "single", &[Method::Consolidation]),
+        for (reason, consolidation_types, methods) in [
+            (DisruptionReason::Empty, &["empty"][..], &[Method::Emptiness][..]),
+            (DisruptionReason::Drifted, &[""], &[Method::StaticDrift, Method::Drift]),
+            (
+                DisruptionReason::Underutilized,
+                &["multi", "single"],
+                &[Method::Consolidation],
+            ),
         ] {
             let eligible = methods.iter().filter_map(|method| pass.eligible.get(method)).sum();
             metrics.eligible(reason, eligible);
-            metrics.evaluated(reason, consolidation_type, took);
+            // Upstream times its methods one by one. Here one look decides for all of them, and each has to wait for the
+            // whole of it; so each series tells of the whole, and a sum over them counts it several times.
+            for consolidation_type in consolidation_types {
+                metrics.evaluated(reason, consolidation_type, took);
+            }
         }
         notices::found(&self.ctx, view, &pass);
-        notices::budgets(&self.ctx, view, now);
+        notices::budgets(&self.ctx, view, &mut self.unreadable.lock(), now);
         notices::protections(&self.ctx, view, now);
         pass
     }
@@ -208,18 +225,14 @@ impl Disruption {
         validated.commands
     }
 
-    /// Says whether anything was begun.
+    /// Says whether anything was begun. What was goes on at once, whatever the others wait for.
     async fn start(&self, view: &View, commands: Vec<Command>, queue: &mpsc::UnboundedSender<Started>) -> bool {
-        let begun = commands
-            .into_iter()
-            .map(|command| start::start(&self.ctx, view, &self.taken, command));
-        let begun: Vec<Started> = join_all(begun).await.into_iter().flatten().collect();
-        let any = !begun.is_empty();
-        for command in begun {
+        let begun = commands.into_iter().map(async |command| {
+            let started = start::start(&self.ctx, view, &self.taken, command).await;
             // The queue lives as long as we do.
-            let _ = queue.send(command);
-        }
-        any
+            started.is_some_and(|started| queue.send(started).is_ok())
+        });
+        join_all(begun).await.contains(&true)
     }
 }
 

@@ -7,7 +7,9 @@ use disruption::{Command, Ledger, Method, Pass, Rejection, Stay, Why, balanced};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use model::{NodeKey, Pod, StateNode, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy};
+use model::{
+    NodeKey, Pod, PoolName, StateNode, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy,
+};
 use state::View;
 use tracing::{debug, error};
 
@@ -35,6 +37,13 @@ fn abouts(view: &View, key: &NodeKey) -> Vec<About> {
 fn tell(ctx: &Ctx, view: &View, node: &NodeKey, notice: impl Fn(About) -> Notice) {
     for about in abouts(view, node) {
         ctx.outbox.publish(notice(about));
+    }
+}
+
+/// What every pass says for as long as it is so.
+fn mention(ctx: &Ctx, view: &View, node: &NodeKey, notice: impl Fn(About) -> Notice) {
+    for about in abouts(view, node) {
+        ctx.outbox.mention(notice(about));
     }
 }
 
@@ -89,11 +98,11 @@ fn staying(ctx: &Ctx, view: &View, stay: &Stay) {
         .is_some_and(|machine| drifted(machine));
     let message = stay.why.to_string();
     if matches!(stay.why, Why::Blocked(_)) || (drifted && stay.why.blocks_drift()) {
-        tell(ctx, view, &stay.node, |about| {
+        mention(ctx, view, &stay.node, |about| {
             Notice::normal("DisruptionBlocked", about, message.clone())
         });
     } else if stay.why.is_unconsolidatable() {
-        tell(ctx, view, &stay.node, |about| {
+        mention(ctx, view, &stay.node, |about| {
             Notice::normal("Unconsolidatable", about, message.clone()).every(SignedDuration::from_mins(15))
         });
     }
@@ -167,12 +176,17 @@ fn about_pool(pool: &NodePool) -> About {
     About::pool(&pool.name_any(), &pool.uid().unwrap_or_default())
 }
 
-/// The state of every pool's budget, as metrics; and as an event where it is shut.
-pub fn budgets(ctx: &Ctx, view: &View, now: Timestamp) {
+/// The state of every pool's budget, as metrics; and as an event where it is shut. `unreadable` is what was wrong with
+/// budgets the last time, and is in the log already.
+pub fn budgets(ctx: &Ctx, view: &View, unreadable: &mut BTreeMap<PoolName, String>, now: Timestamp) {
     let ledger = Ledger::open(&view.snapshot, now);
+    let told = std::mem::take(unreadable);
     for (name, page) in ledger.pages() {
         if let Some(problem) = &page.problem {
-            error!(NodePool = %name, error = %problem, "could not read disruption budgets, so that they allow nothing");
+            if told.get(name) != Some(problem) {
+                error!(NodePool = %name, error = %problem, "could not read disruption budgets, so that they allow nothing");
+            }
+            unreadable.insert(name.clone(), problem.clone());
         }
         for reason in DisruptionReason::ALL {
             let allowed = page.allowed(reason);
@@ -202,7 +216,7 @@ pub fn protections(ctx: &Ctx, view: &View, now: Timestamp) {
     let managed = view.snapshot.nodes.values().filter(|machine| machine.is_managed());
     for pod in managed.flat_map(|machine| view.snapshot.pods_of(machine)) {
         if let Some(notice) = protection(pod, now) {
-            ctx.outbox.publish(notice);
+            ctx.outbox.mention(notice);
         }
     }
 }

@@ -3,14 +3,14 @@
 //!
 //! ```text
 //!  taint and condition ─► replacements created ─► marked for deletion ─► destinations nominated ─► queue
-//!          │ failed              │ refused
+//!          │ failed              │ refused, or not to be had in time
 //!          └──────────┬──────────┘
-//!                aborted: the next pass takes the marks back
+//!                aborted: what was created goes, the marks are taken back
 //! ```
 //!
 //! Marked earlier, the nodes' pods would be provisioned for a second time while their replacements are being created.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use api::v1::NodeClaim;
 use disruption::{Command, Method};
@@ -24,9 +24,9 @@ use tokio::time::Instant;
 use tracing::error;
 
 use super::{
+    VALIDATION_DELAY, heal,
     log::{Line, log},
     mark::mark,
-    notices,
     queue::{Started, Taken, patience},
 };
 use crate::{
@@ -37,22 +37,25 @@ use crate::{
     static_capacity::{Census, Slot},
 };
 
+/// How long the creation of a replacement is tried again. Nothing is decided meanwhile, because what is being created is
+/// not in the cluster yet; and a decision that has waited for longer than it has to stand before it is validated is
+/// better made anew.
+const PATIENCE: Duration = VALIDATION_DELAY;
+
 /// `None` when the command could not be begun.
 pub async fn start(ctx: &Ctx, view: &View, taken: &Taken, mut command: Command) -> Option<Started> {
     if !taken.take(&command.nodes) {
         return None;
     }
+    let begun = Instant::now();
     let line = Line::of(view, &command);
     log!(info, &line, "disrupting node(s)");
     let asked = command.nodes.clone();
     let replacements = match begin(ctx, view, &mut command).await {
         Ok(replacements) => replacements,
         Err(why) => {
+            heal::give_back(ctx, &asked, why).await;
             taken.release(&asked);
-            let view = ctx.index.view();
-            for node in &asked {
-                notices::failed(ctx, &view, node, why);
-            }
             return None;
         }
     };
@@ -64,7 +67,7 @@ pub async fn start(ctx: &Ctx, view: &View, taken: &Taken, mut command: Command) 
         .disruption
         .decided(&decision(&command), pools(view, &command).iter().map(String::as_str));
     Some(Started {
-        deadline: Instant::now() + patience(taken.nodes().len()),
+        deadline: begun + patience(taken.nodes().len()),
         replacements: replacements.iter().map(|claim| claim.name_any().into()).collect(),
         command,
         line,
@@ -117,11 +120,11 @@ async fn marked(ctx: &Ctx, view: &View, command: &Command) -> Vec<NodeKey> {
     marked
 }
 
-/// All of them, or none: where one is refused, those that were created already are taken back.
+/// All of them, or none: where one cannot be had, those that were created already are taken back.
 async fn replacements(ctx: &Ctx, view: &View, command: &Command) -> Option<Vec<NodeClaim>> {
     let why = command.reason().as_str().to_lowercase();
     let launches = command.replacements.iter();
-    let created = join_all(launches.map(|launch| provisioning::create(ctx, view, launch, &why))).await;
+    let created = join_all(launches.map(|launch| provisioning::create(ctx, view, launch, &why, PATIENCE))).await;
     if created.iter().all(Option::is_some) {
         return Some(created.into_iter().flatten().collect());
     }

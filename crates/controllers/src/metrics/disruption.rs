@@ -142,7 +142,7 @@ impl DisruptionMetrics {
         );
         to.register(
             "karpenter_voluntary_disruption_queue_failures",
-            "Commands that failed after being started",
+            "Replacements that did not become ready, and commands that failed otherwise after being started",
             self.queue_failures.clone(),
         );
         to.register(
@@ -234,8 +234,8 @@ impl DisruptionMetrics {
             .inc_by(nodes as u64);
     }
 
-    pub fn queue_failure(&self, decision: &Decision) {
-        self.queue_failures.get_or_create(decision).inc();
+    pub fn queue_failures(&self, decision: &Decision, count: usize) {
+        self.queue_failures.get_or_create(decision).inc_by(count as u64);
     }
 
     pub fn budget(&self, nodepool: &str, reason: DisruptionReason, allowed: u32, consuming: u32) {

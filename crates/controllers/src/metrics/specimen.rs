@@ -120,7 +120,7 @@ fn touch_decisions(metrics: &Metrics) {
     disruption.staying(BTreeMap::from([(("general".to_owned(), "NotCheaper"), 1)]));
     disruption.decided(&decision, ["general"]);
     disruption.failed_validation("empty", 1);
-    disruption.queue_failure(&decision);
+    disruption.queue_failures(&decision, 1);
     disruption.budget("general", DisruptionReason::Empty, 1, 1);
     metrics.cost_errors("general", 1);
     metrics.cluster.synced(true, 1, Duration::ZERO);

@@ -1,7 +1,7 @@
 //! A claim being changed: conditions are computed here and written once.
 
 use api::{
-    conditions::{self, Conditions},
+    conditions::{self, Conditions, HasConditions},
     v1::{NodeClaim, NodeClaimStatus},
 };
 use jiff::Timestamp;
@@ -43,12 +43,7 @@ impl Draft {
 
     /// Whether this draft is what first makes the condition True.
     pub fn reaches(&self, condition: &str) -> bool {
-        let listed = self
-            .stored
-            .status
-            .as_ref()
-            .and_then(|status| status.conditions.as_deref());
-        self.is_true(condition) && !conditions::is_true(listed.unwrap_or_default(), condition)
+        self.is_true(condition) && !conditions::is_true(self.stored.conditions(), condition)
     }
 
     /// Writes what has changed: metadata first, because a status without its labels would mislead readers for good if

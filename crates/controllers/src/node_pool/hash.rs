@@ -1,7 +1,7 @@
 //! The hash by which a claim is told to have drifted from its pool.
 
 use api::{
-    conditions::{self, node_claim as condition},
+    conditions::{self, HasConditions, node_claim as condition},
     hash::NODE_POOL_VERSION,
     labels::annotations::{NODE_POOL_HASH, NODE_POOL_HASH_VERSION},
     v1::{NodeClaim, NodePool},
@@ -31,15 +31,10 @@ pub fn restamped(claim: &NodeClaim, hash: &str) -> Option<NodeClaim> {
     {
         return None;
     }
-    let listed = claim
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_deref())
-        .unwrap_or_default();
     let mut stamped = claim.clone();
     let annotations = stamped.metadata.annotations.get_or_insert_default();
     annotations.insert(NODE_POOL_HASH_VERSION.to_owned(), NODE_POOL_VERSION.to_owned());
-    if conditions::find(listed, condition::DRIFTED).is_none() {
+    if conditions::find(claim.conditions(), condition::DRIFTED).is_none() {
         annotations.insert(NODE_POOL_HASH.to_owned(), hash.to_owned());
     }
     Some(stamped)

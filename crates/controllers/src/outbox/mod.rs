@@ -1,7 +1,8 @@
 //! Events for the people who watch the cluster.
 //!
 //! A controller hands a [`Notice`] over and goes on; a task of its own writes it. Repeats within a notice's window are
-//! dropped, and so is what the cluster does not accept: an event is a courtesy, not a record.
+//! dropped, and so is what the cluster does not accept: an event is a courtesy, not a record. What found no room in the
+//! box was not said, and may be said again at once.
 
 mod bucket;
 mod notice;
@@ -19,8 +20,11 @@ use bucket::Bucket;
 pub(crate) use notice::cut;
 pub use notice::{About, Notice, Severity};
 
-/// How many notices may wait to be written. More than that in one moment would tell nobody anything.
-const WAITING: usize = 1_000;
+/// How many notices may wait to be written: about two megabytes of them.
+const WAITING: usize = 4_000;
+/// So much of the box is left to notices that nobody would repeat. A pass over a large cluster has more to say of its
+/// nodes than fits; one pass after the other, everything is said.
+const KEPT_FREE: usize = WAITING / 2;
 
 /// Where controllers drop their notices.
 #[derive(Clone)]
@@ -61,11 +65,19 @@ impl Outbox {
         (outbox, postman)
     }
 
+    /// A full box loses the newest notice.
     pub fn publish(&self, notice: Notice) {
         let now = self.clock.now();
+        let Ok(room) = self.sender.try_reserve() else { return };
         if self.memory.lock().is_news(&notice, now) {
-            // A full box loses the newest notice.
-            let _ = self.sender.try_send((notice, now));
+            room.send((notice, now));
+        }
+    }
+
+    /// As [`publish`](Self::publish), for what will be said again for as long as it is so.
+    pub fn mention(&self, notice: Notice) {
+        if self.sender.capacity() > KEPT_FREE {
+            self.publish(notice);
         }
     }
 }
@@ -133,6 +145,45 @@ mod tests {
         let short = notice("c").every(SignedDuration::from_secs(5));
         assert!(memory.is_news(&short, at(0)));
         assert!(memory.is_news(&short, at(5)));
+    }
+
+    fn heard(postman: &mut Postman) -> Vec<String> {
+        let heard = std::iter::from_fn(|| postman.notices.try_recv().ok());
+        heard.map(|(notice, _)| notice.about.name).collect()
+    }
+
+    fn outbox() -> (Outbox, Postman) {
+        let server = kube_mem::ApiServer::builder().build();
+        let index = Arc::new(state::Index::new(Arc::default(), state::Served::new([])));
+        let clock = clock::VirtualClock::starting_at(clock::VirtualClock::EPOCH);
+        Outbox::new(Writer::new(server.client(), index), Arc::new(clock))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_found_no_room_was_not_said() {
+        let (outbox, mut postman) = outbox();
+        let names: Vec<String> = (0..WAITING + 10).map(|n| format!("{n:05}")).collect();
+        let publish_all = || names.iter().for_each(|name| outbox.publish(notice(name)));
+        publish_all();
+        assert_eq!(heard(&mut postman), names[..WAITING]);
+        publish_all();
+        assert_eq!(heard(&mut postman), names[WAITING..]);
+        publish_all();
+        assert_eq!(heard(&mut postman), Vec::<String>::new());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_said_again_leaves_room_for_what_is_not() {
+        let (outbox, mut postman) = outbox();
+        let names: Vec<String> = (0..WAITING).map(|n| format!("{n:05}")).collect();
+        let mention_all = || names.iter().for_each(|name| outbox.mention(notice(name)));
+        mention_all();
+        outbox.publish(notice("once"));
+        let heard_first = heard(&mut postman);
+        assert_eq!(heard_first.len(), WAITING - KEPT_FREE + 1);
+        assert_eq!(heard_first.last().map(String::as_str), Some("once"));
+        mention_all();
+        assert_eq!(heard(&mut postman), names[WAITING - KEPT_FREE..]);
     }
 
     /// LC-M10: burst, then smoothed.

@@ -1,6 +1,9 @@
 //! Carries a decision out: claims are created, machines nominated, refusals told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use api::v1::NodeClaim;
 use futures::{StreamExt, stream};
@@ -71,11 +74,17 @@ pub async fn act(ctx: &Ctx, view: &View, decision: Decision) {
         .await;
 }
 
-/// Creates the claim for a launch that another controller has decided on. `None` when the server will not have it, or
-/// when the pool has gone.
-pub(crate) async fn create(ctx: &Ctx, view: &View, launch: &Launch, why: &str) -> Option<NodeClaim> {
+/// Creates the claim for a launch that another controller has decided on. `None` when the server will not have it or
+/// cannot be brought to it in this time, and when the pool has gone.
+pub(crate) async fn create(
+    ctx: &Ctx,
+    view: &View,
+    launch: &Launch,
+    why: &str,
+    patience: Duration,
+) -> Option<NodeClaim> {
     let (launch, creation) = creation(ctx, view, launch)?;
-    let created = creation.carry_out(ctx).await.ok()?;
+    let created = creation.carry_out_within(ctx, patience).await.ok()?;
     tell_created(ctx, &view.snapshot, launch, &created, why);
     Some(created)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::v1::NodeClaim;
 use kube::ResourceExt;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::error;
 
 use super::names;
@@ -44,7 +44,17 @@ impl Creation {
 
     /// Tries until the server has said yes or no. Giving up on a creation with an unknown outcome would let the next
     /// decision order the same again.
-    pub async fn carry_out(mut self, ctx: &Ctx) -> Result<NodeClaim, ApiError> {
+    pub async fn carry_out(self, ctx: &Ctx) -> Result<NodeClaim, ApiError> {
+        self.persist(ctx, None).await
+    }
+
+    /// As [`carry_out`](Self::carry_out), for whoever would rather decide anew than wait: no attempt begins after this
+    /// time. Where an attempt may have been heard, the server is asked about it once more before it is given up.
+    pub async fn carry_out_within(self, ctx: &Ctx, patience: Duration) -> Result<NodeClaim, ApiError> {
+        self.persist(ctx, Some(Instant::now() + patience)).await
+    }
+
+    async fn persist(mut self, ctx: &Ctx, last: Option<Instant>) -> Result<NodeClaim, ApiError> {
         let mut failures = 0;
         let mut maybe_created = false;
         loop {
@@ -57,8 +67,14 @@ impl Creation {
                 }
                 Err(Attempt::Failed(cause)) => {
                     maybe_created |= matches!(cause.failure, ApiFailure::Unknown | ApiFailure::Internal);
+                    let wait = PACE.after(failures).max(cause.retry_after.unwrap_or_default());
+                    if last.is_some_and(|last| Instant::now() + wait > last) {
+                        error!(NodePool = pool_of(&self.claim), error = %chain(&cause), "could not create nodeclaim in time");
+                        let found = if maybe_created { self.found(ctx).await } else { Ok(None) };
+                        return found.ok().flatten().ok_or(cause);
+                    }
                     error!(NodePool = pool_of(&self.claim), error = %chain(&cause), "creating nodeclaim again");
-                    sleep(PACE.after(failures).max(cause.retry_after.unwrap_or_default())).await;
+                    sleep(wait).await;
                     failures += 1;
                 }
             }
@@ -72,15 +88,8 @@ impl Creation {
         };
         match cause.failure {
             ApiFailure::AlreadyExists if maybe_created => {
-                let name = self.claim.name_any();
-                let found: Option<NodeClaim> = ctx.writer.get(&name).await.map_err(Attempt::Failed)?;
-                match found.filter(|found| self.is_ours(found)) {
-                    Some(ours) => {
-                        ctx.index.apply(ours.clone());
-                        Ok(ours)
-                    }
-                    None => Err(Attempt::NameTaken),
-                }
+                let found = self.found(ctx).await.map_err(Attempt::Failed)?;
+                found.ok_or(Attempt::NameTaken)
             }
             ApiFailure::AlreadyExists => Err(Attempt::NameTaken),
             ApiFailure::Rejected | ApiFailure::NotFound | ApiFailure::Budget => Err(Attempt::Refused(cause)),
@@ -88,6 +97,16 @@ impl Creation {
                 Err(Attempt::Failed(cause))
             }
         }
+    }
+
+    /// What an earlier attempt has created, if its answer was lost.
+    async fn found(&self, ctx: &Ctx) -> Result<Option<NodeClaim>, ApiError> {
+        let found: Option<NodeClaim> = ctx.writer.get(&self.claim.name_any()).await?;
+        let ours = found.filter(|found| self.is_ours(found));
+        if let Some(ours) = &ours {
+            ctx.index.apply(ours.clone());
+        }
+        Ok(ours)
     }
 
     /// The object of an earlier attempt whose answer was lost. Two claims that ask for the same under one name are as

@@ -20,6 +20,15 @@ impl Pace {
     }
 }
 
+/// How long to wait after so many conflicts in a row. The first is met at once, because it only says that we were not up
+/// to date. Later ones wait for the watch to catch up.
+pub fn after_conflicts(count: u32) -> Duration {
+    const PACE: Pace = Pace::new(Duration::from_millis(50), Duration::from_secs(5));
+    count
+        .checked_sub(2)
+        .map_or(Duration::ZERO, |failures| PACE.after(failures))
+}
+
 /// Failures in a row, by key.
 #[derive(Debug)]
 pub struct Failures<K> {

@@ -19,7 +19,7 @@ use std::{fmt::Debug, time::Duration};
 use async_trait::async_trait;
 use state::{Event, View};
 
-pub use backoff::Pace;
+pub use backoff::{Pace, after_conflicts};
 pub use queue::Queue;
 pub use router::Router;
 pub use worker::Worker;

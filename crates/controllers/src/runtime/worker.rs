@@ -10,15 +10,14 @@ use tokio::{
 };
 use tracing::{Instrument, debug, error, error_span};
 
-use super::{Action, Pace, Queue, Reconcile, backoff::Failures};
+use super::{
+    Action, Queue, Reconcile,
+    backoff::{Failures, after_conflicts},
+};
 use crate::{
     error::{Classify, Retry, chain},
     metrics::{Metrics, Outcome},
 };
-
-/// The first conflict is met at once, because it only says that we were not up to date. Later ones wait for the watch
-/// to catch up.
-const CONFLICT_PACE: Pace = Pace::new(Duration::from_millis(50), Duration::from_secs(5));
 
 pub struct Worker<R: Reconcile> {
     controller: Arc<R>,
@@ -132,8 +131,7 @@ impl<R: Reconcile> Worker<R> {
         let before = self.failures.count(key);
         let wait = match failure.retry() {
             Retry::Never => None,
-            Retry::AtOnce if before == 0 => Some(Duration::ZERO),
-            Retry::AtOnce => Some(CONFLICT_PACE.after(before - 1)),
+            Retry::AtOnce => Some(after_conflicts(before + 1)),
             Retry::WithBackoff => Some(R::PACE.after(before)),
             Retry::After(wait) => Some(wait),
         };

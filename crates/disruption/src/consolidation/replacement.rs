@@ -16,8 +16,8 @@ use crate::{
     stay::Why,
 };
 
-/// As many cheaper types as a single spot node needs before it is exchanged for another: with fewer, the next
-/// interruption would soon bring back what was given up.
+/// As many cheaper types as every launch in the place of a single spot node needs: with fewer, the next interruption would
+/// soon bring back what was given up.
 const SPOT_VARIETY: usize = 15;
 
 /// A replacement has to save at least this share of its own price. For a few minutes both old and new nodes are paid
@@ -50,7 +50,7 @@ pub(crate) fn cheaper(
             .iter()
             .all(|source| source.node.capacity_type() == Some(CapacityType::Spot)),
         spot_to_spot,
-        alone: sources.len() == 1 && launches.len() == 1,
+        alone: sources.len() == 1,
         shared: match against {
             Against::Themselves => shared_types(sources, prices),
             Against::AllEnds => Vec::new(),
@@ -76,8 +76,8 @@ fn caps(launches: &[Launch], terms: &Terms<'_>) -> Option<Vec<f64>> {
         return Some(vec![terms.price]);
     }
     let least = |launch: &Launch| {
-        let kinds = terms.kinds(launch);
-        let worsts = kinds.iter().filter_map(|kind| worst(kind, &launch.requirements));
+        let kinds = terms.prices.kinds(launch);
+        let worsts = kinds.filter_map(|kind| worst(kind, &launch.requirements));
         worsts.map(|worst| worst.price).min_by(f64::total_cmp)
     };
     let least: Vec<f64> = launches.iter().map(least).collect::<Option<_>>()?;
@@ -104,19 +104,14 @@ struct Terms<'a> {
     prices: &'a Prices<'a>,
     all_spot: bool,
     spot_to_spot: bool,
-    /// One node against one node.
+    /// A single node goes, whatever the number of those that come.
     alone: bool,
     shared: Vec<(&'a str, f64)>,
     /// What the nodes cost that would go.
     price: f64,
 }
 
-impl<'a> Terms<'a> {
-    fn kinds(&self, launch: &Launch) -> Vec<&'a InstanceType> {
-        let names = launch.instance_types.iter();
-        names.filter_map(|name| self.prices.kind(&launch.pool, name)).collect()
-    }
-
+impl Terms<'_> {
     fn strike(&self, launch: Launch, cap: f64) -> Result<Launch, Why> {
         let cap = self.below_shared(&launch, cap);
         let capacity = launch.requirements.get(vocabulary::CAPACITY_TYPE);
@@ -147,7 +142,7 @@ impl<'a> Terms<'a> {
             Some(only) => Arc::new(paid_as(&launch.requirements, only)),
             None => launch.requirements.clone(),
         };
-        let kinds = self.kinds(&launch).into_iter();
+        let kinds = self.prices.kinds(&launch);
         let kept: Vec<_> = kinds
             .filter(|kind| may_cost_less(kind, cap))
             .filter(|kind| worst(kind, &requirements).is_some_and(|worst| worst.price < cap))
@@ -160,7 +155,7 @@ impl<'a> Terms<'a> {
             return Err(Why::SpotToSpotOff);
         }
         let requirements = Arc::new(paid_as(&launch.requirements, CapacityType::Spot));
-        let kinds = self.kinds(&launch).into_iter();
+        let kinds = self.prices.kinds(&launch);
         let kept: Vec<_> = kinds
             .filter(|kind| worst(kind, &requirements).is_some_and(|worst| worst.price < cap))
             .collect();

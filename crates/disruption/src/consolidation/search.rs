@@ -85,8 +85,10 @@ pub(crate) struct Search<'a, 'w> {
     version: usize,
     pub commands: Vec<Command>,
     pub stays: BTreeMap<NodeKey, Why>,
-    /// The scores of moves that were refused for want of one.
-    pub refused: Vec<Score>,
+    /// The scores of nodes that were refused alone for want of one, as they were last asked about.
+    refused_alone: BTreeMap<usize, Vec<Score>>,
+    /// Those of the set that was refused last.
+    refused_together: Vec<Score>,
 }
 
 impl<'a, 'w> Search<'a, 'w> {
@@ -115,7 +117,8 @@ impl<'a, 'w> Search<'a, 'w> {
             version: 0,
             commands: Vec::new(),
             stays: BTreeMap::new(),
-            refused: Vec::new(),
+            refused_alone: BTreeMap::new(),
+            refused_together: Vec::new(),
         }
     }
 
@@ -126,6 +129,14 @@ impl<'a, 'w> Search<'a, 'w> {
         self.aim();
         self.one_by_one(proposals);
         self.together();
+    }
+
+    /// The scores of moves that were refused because of them: one move for each node that was asked about alone, and one for
+    /// all sets unless some set goes. Both come from the many questions of one pass, which say little more than the last.
+    pub fn refused(&self) -> Vec<Score> {
+        let together = self.commands.iter().any(|command| command.nodes.len() > 1);
+        let sets = self.refused_together.iter().filter(|_| !together);
+        self.refused_alone.values().flatten().chain(sets).cloned().collect()
     }
 
     /// Takes the best of these proposals, and then the best of what they have become, until nothing is left.
@@ -194,6 +205,7 @@ impl<'a, 'w> Search<'a, 'w> {
         match self.propose(&[index]) {
             Ok(proposal) => {
                 self.stays.remove(self.candidates[index].key());
+                self.refused_alone.remove(&index);
                 Some(proposal)
             }
             Err(why) => {
@@ -238,7 +250,10 @@ impl<'a, 'w> Search<'a, 'w> {
         }
         let scores = balanced::scores(&candidates, saving, &self.totals);
         if let Some(short) = scores.iter().find(|score| !score.is_approved()).cloned() {
-            self.refused.extend(scores);
+            match indices {
+                [only] => drop(self.refused_alone.insert(*only, scores)),
+                _ => self.refused_together = scores,
+            }
             return Err(Why::Score {
                 pool: short.pool,
                 score: short.score,
@@ -270,6 +285,9 @@ impl<'a, 'w> Search<'a, 'w> {
             .take_all(candidates.iter().map(|candidate| &candidate.pool.name), REASON);
         for node in &nodes {
             self.stays.remove(node);
+        }
+        if let [only] = indices {
+            self.refused_alone.remove(only);
         }
         self.taken.extend(indices);
         self.version += 1;

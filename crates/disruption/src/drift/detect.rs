@@ -96,7 +96,7 @@ fn admits(pool: &Pool, claim: &Claim) -> bool {
 
 /// Whether what the claim is can be bought in principle, now or another day. A reserved machine may go on as an
 /// on-demand one when its reservation ends.
-fn is_sold(claim: &Claim, catalog: &[std::sync::Arc<InstanceType>], vocabulary: &Vocabulary) -> bool {
+pub fn is_sold(claim: &Claim, catalog: &[std::sync::Arc<InstanceType>], vocabulary: &Vocabulary) -> bool {
     let Some(name) = claim.labels.get(vocabulary::INSTANCE_TYPE) else {
         return false;
     };

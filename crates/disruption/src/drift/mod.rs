@@ -21,16 +21,11 @@ use crate::{
     stay::{Stay, Why},
 };
 
-fn has_drifted(candidate: &Candidate) -> bool {
-    let claim = candidate.node.claim.as_ref();
-    claim.is_some_and(|claim| claim.drifted.is_some())
-}
-
 /// Drifted nodes of such pools: empty ones first, then the oldest drift, then by name.
 pub(crate) fn in_order(candidates: &[Candidate], of: impl Fn(&Pool) -> bool) -> Vec<&Candidate> {
     let mut drifted: Vec<&Candidate> = candidates
         .iter()
-        .filter(|candidate| of(&candidate.pool) && has_drifted(candidate))
+        .filter(|candidate| of(&candidate.pool) && candidate.has_drifted())
         .collect();
     drifted.sort_by_key(|candidate| {
         let since = candidate.node.claim.as_ref().and_then(|claim| claim.drifted_at);
@@ -48,15 +43,21 @@ pub(crate) struct Drifting {
     pub receiving: BTreeSet<NodeKey>,
 }
 
-/// One command for each drifted node that the budgets let go and whose pods find a place.
+/// One command for each drifted node that the budgets let go and whose pods find a place. `receiving` are nodes that pods are
+/// moved to already.
 pub(crate) fn decide<'a>(
     scene: Scene<'a>,
     drifted: &[&Candidate],
     cluster: &mut WhatIf<'a>,
     ledger: &mut Ledger,
+    receiving: BTreeSet<NodeKey>,
 ) -> Drifting {
     let reason = DisruptionReason::Drifted;
-    let mut drifting = Drifting::default();
+    let moved = !receiving.is_empty();
+    let mut drifting = Drifting {
+        receiving,
+        ..Drifting::default()
+    };
     let keys: Vec<NodeKey> = drifted.iter().map(|candidate| candidate.key().clone()).collect();
     cluster.close(&keys);
     for candidate in drifted {
@@ -64,7 +65,7 @@ pub(crate) fn decide<'a>(
         let node = candidate.key().clone();
         let refused = if ledger.left(pool, reason) == 0 {
             ledger.refusal(pool, reason)
-        } else if !cluster.remembers() && !drifting.commands.is_empty() {
+        } else if !cluster.remembers() && (moved || !drifting.commands.is_empty()) {
             Why::Devices
         } else {
             match replace(scene, candidate, cluster) {

@@ -1,11 +1,14 @@
 //! Nodes that go because their pods fit elsewhere, or on something cheaper.
 
+use std::collections::BTreeSet;
+
 use expect_test::expect;
+use model::NodeKey;
 
 use super::{check, one_large, pass_of, shown, two_large, with_types};
-use crate::{Method, Settings};
+use crate::{Method, Settings, decide, situation};
 
-/// DI-X1, DI-S6: the best ratio goes, and the others take its pods.
+/// DI-X1: the best ratio goes, and the others take its pods.
 #[test]
 fn the_node_with_the_least_to_move_goes() {
     check(
@@ -18,6 +21,23 @@ fn the_node_with_the_least_to_move_goes() {
             b stays: pods of other nodes are moving to it
         "#]],
     );
+}
+
+/// DI-S6.
+#[test]
+fn nodes_of_either_policy_are_looked_at() {
+    for policy in ["WhenEmptyOrUnderutilized", "Balanced"] {
+        let situation = with_types(&format!(
+            "pool general sell=on-demand types=large policy={policy}
+             node a pool=general type=large
+             node b pool=general type=large
+             pod one cpu=1 on=a
+             pod two cpu=2 on=b count=3"
+        ));
+        let pass = pass_of(&Settings::default(), &situation);
+        assert_eq!(pass.eligible[&Method::Consolidation], 2, "{policy}");
+        assert_eq!(pass.commands.len(), 1, "{policy}: {}", shown(&pass));
+    }
 }
 
 /// DI-X2: a node that nobody manages has room. DI-X11: the destination's pool never consolidates.
@@ -214,7 +234,7 @@ fn a_pending_pod_takes_the_room_first() {
     );
 }
 
-/// DI-S1, DI-S2, DI-S3, DI-S5.
+/// DI-S2, DI-S3, DI-S5.
 #[test]
 fn consolidation_is_not_for_everyone() {
     check(
@@ -246,6 +266,26 @@ fn consolidation_is_not_for_everyone() {
     );
 }
 
+/// DI-S1: what keeps an empty node, where something does, is not that it cannot be consolidated.
+#[test]
+fn an_empty_node_is_not_called_unconsolidatable() {
+    let pass = pass_of(
+        &Settings::default(),
+        &with_types(
+            "pool general policy=WhenEmptyOrUnderutilized
+             pool shut policy=WhenEmptyOrUnderutilized budgets=0
+             node a pool=general type=large
+             node b pool=shut type=large",
+        ),
+    );
+    expect![[r#"
+        empty a saves 0.80
+        b stays: the budgets of NodePool shut let no more nodes go for reason Empty now: they allow 0, and 0 are down or going
+    "#]]
+    .assert_eq(&shown(&pass));
+    assert!(pass.stays.iter().all(|stay| !stay.why.is_unconsolidatable()));
+}
+
 /// DI-B7: what several nodes could be spared of is spared as far as the budget reaches.
 #[test]
 fn deletions_stop_where_the_budget_does() {
@@ -258,16 +298,29 @@ fn deletions_stop_where_the_budget_does() {
     assert_eq!(gone, 3);
 }
 
-/// DI-B8, DI-B30: three nodes are exchanged, and no fourth.
+/// DI-B8, DI-B30: three nodes are exchanged in five passes, and no fourth as long as they are on their way.
 #[test]
 fn exchanges_stop_where_the_budget_does() {
-    let nodes: String = (0..10)
-        .map(|n| format!("node n{n} pool=general type=large\npod p{n} cpu=3 on=n{n} apart label:app=p\n"))
+    let situation = |going: &BTreeSet<NodeKey>| {
+        let nodes = (0..10).map(|n| {
+            let marked = going.contains(&NodeKey::Claim(format!("n{n}").as_str().into()));
+            let marked = if marked { "marked" } else { "" };
+            format!("node n{n} pool=general type=large {marked}\npod p{n} cpu=3 on=n{n} apart label:app=p\n")
+        });
+        let nodes: String = nodes.collect();
+        with_types(&format!("pool general sell=on-demand budgets=30%\n{nodes}"))
+    };
+    let mut going = BTreeSet::new();
+    let decided: Vec<usize> = (0..5)
+        .map(|_| {
+            let snapshot = situation::parse(&situation(&going));
+            let pass = decide(&snapshot, &Settings::default(), &going, situation::now());
+            let replaced = pass.commands.iter().filter(|command| !command.replacements.is_empty());
+            going.extend(replaced.flat_map(|command| command.nodes.clone()));
+            pass.commands.len()
+        })
         .collect();
-    let situation = with_types(&format!("pool general sell=on-demand budgets=30%\n{nodes}"));
-    let pass = pass_of(&Settings::default(), &situation);
-    let gone: usize = pass.commands.iter().map(|command| command.nodes.len()).sum();
-    assert_eq!(gone, 3);
+    assert_eq!((decided, going.len()), (vec![3, 0, 0, 0, 0], 3));
 }
 
 /// DI-M1: nodes that cannot go alone go together.
@@ -375,8 +428,8 @@ fn a_replacement_comes_although_others_are_left_alone() {
     );
 }
 
-/// DI-E13, DI-E14, DI-X18: a node that a capacity buffer counts on is not free to go because it is empty; others are,
-/// and so is it once nothing counts on it. With a pod of its own it is like any other.
+/// DI-E13, DI-X18: a node that a capacity buffer counts on is not free to go because it is empty; others are,
+/// and so is it once nothing counts on it.
 #[test]
 fn a_buffer_keeps_an_empty_node() {
     let situation = |held: u32| {
@@ -401,7 +454,25 @@ fn a_buffer_keeps_an_empty_node() {
     );
 }
 
-/// DI-Q14, DI-A18: every pod that moves is counted, whoever owns it.
+/// DI-E14: with a pod of its own such a node is like any other.
+#[test]
+fn a_buffer_does_not_keep_a_node_with_pods() {
+    check(
+        &two_large(
+            "node c pool=general type=large held=2
+             pod one cpu=6 on=a
+             pod two cpu=7 on=b
+             pod three cpu=1 on=c",
+        ),
+        &expect![[r#"
+            consolidate c b<-three saves 0.80
+            a stays: it costs $0.8000 an hour and a replacement would cost $0.8000
+            b stays: pods of other nodes are moving to it
+        "#]],
+    );
+}
+
+/// DI-Q14: every pod that moves is counted, whoever owns it.
 #[test]
 fn a_command_counts_the_pods_that_move() {
     let situation = one_large(

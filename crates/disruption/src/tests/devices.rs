@@ -122,3 +122,21 @@ fn only_the_portion_of_those_who_move_is_free() {
     "#]],
     );
 }
+
+/// Pods that hold devices do not move to other drifted nodes either, whatever is free there.
+#[test]
+fn a_drifted_node_takes_no_pods_that_hold_devices() {
+    check_with(
+        &with_devices(),
+        "type two cpu=8 memory=32Gi price=0.6 gpus=2
+         pool general after=never
+         node a pool=general type=two gpus=2 drifted=30
+         node b pool=general type=two gpus=2 drifted=10
+         pod web cpu=1 on=a holds=a/gpu-0
+         pod api cpu=1 on=b holds=b/gpu-0",
+        &expect![[r#"
+            drift a -> two/a/on-demand saves 0.00
+            b stays: pods use devices of the cluster, so that commands are given one by one
+        "#]],
+    );
+}

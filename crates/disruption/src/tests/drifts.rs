@@ -111,6 +111,31 @@ fn pods_that_refuse_to_leave_keep_a_drifted_node() {
     );
 }
 
+/// A pod that a budget will let go some day gets a new place; one that no budget ever will is waited for.
+#[test]
+fn pods_that_can_never_leave_get_no_new_place() {
+    check(
+        &with_types(
+            "pool general after=never
+             node a pool=general type=large drifted=30 grace
+             node b pool=general type=large drifted=20 grace
+             node c pool=general type=large drifted=10 grace
+             pod one cpu=7 on=a
+             pod two cpu=7 on=b
+             pod three cpu=7 on=c
+             pdb one covers=one allows=0
+             pdb two covers=two allows=0 never
+             pdb some covers=three allows=1
+             pdb more covers=three allows=1",
+        ),
+        &expect![[r#"
+            drift a -> large/a/on-demand saves 0.00
+            drift b saves 0.80
+            drift c saves 0.80
+        "#]],
+    );
+}
+
 fn drifts(situation: &str) -> usize {
     pass_of(&Settings::default(), &with_types(situation)).commands.len()
 }

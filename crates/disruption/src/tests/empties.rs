@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use model::budget::{Budget, DisruptionReason, NodeShare};
+use scheduler::{Round, solve};
 
 use super::{check, pass_of, shown};
 use crate::{Ledger, Settings, situation};
@@ -39,9 +40,138 @@ fn nodes_without_pods_worth_moving_are_empty() {
          pod going on=f ending
          pod db on=g ending stateful cpu=1",
         &expect![[r#"
-            empty a,b,c,e,f saves 5.00
+            empty a,b,e,f saves 4.00
+            c stays: filler is stranded
             d stays: web is stranded
             g stays: db is stranded
+        "#]],
+    );
+}
+
+const SMALL: &str = "type small cpu=2 memory=8Gi price=0.2\n";
+
+/// Whatever the pool's policy, pods that are worth nothing do not keep a node, as long as they fit on nodes that stay.
+#[test]
+fn worthless_pods_make_way_where_there_is_room_for_them() {
+    let situation = |web: &str| {
+        format!(
+            "{SMALL}pool general policy=WhenEmpty
+             node a pool=general type=small
+             node b pool=general type=small
+             pod filler cpu=1 on=a worthless
+             pod web cpu={web} on=b"
+        )
+    };
+    check(
+        &situation("1"),
+        &expect![[r#"
+            empty a b<-filler saves 0.20
+            b stays: NodePool general gives up only empty nodes
+        "#]],
+    );
+    check(
+        &situation("1500m"),
+        &expect![[r#"
+            a stays: NodePool general gives up only empty nodes
+            b stays: NodePool general gives up only empty nodes
+        "#]],
+    );
+    // Of two such nodes one takes the pods of the other. Neither looks for room on a node that goes itself.
+    check(
+        &format!(
+            "{SMALL}pool general policy=WhenEmpty
+             node a pool=general type=small
+             node b pool=general type=small
+             node c pool=general type=small
+             pod one cpu=1 on=a worthless
+             pod two cpu=1 on=b worthless"
+        ),
+        &expect![[r#"
+            empty a,c b<-one saves 0.40
+            b stays: pods of other nodes are moving to it
+        "#]],
+    );
+    check(
+        &format!(
+            "{SMALL}pool general policy=WhenEmpty
+             node a pool=general type=small
+             node c pool=general type=small
+             pod one cpu=1 on=a worthless"
+        ),
+        &expect![[r#"
+            empty c saves 0.20
+            a stays: NodePool general gives up only empty nodes
+        "#]],
+    );
+}
+
+/// They would wait again, and the next node would come and go.
+#[test]
+fn a_node_stays_under_the_worthless_pods_that_it_came_for() {
+    let waiting = situation::parse(&format!("{SMALL}pool general\npod filler cpu=1 worthless pending"));
+    let round = Round::new(waiting.pods_to_place(situation::now()), situation::now());
+    let choices: Vec<String> = solve(&waiting, &round)
+        .launches
+        .iter()
+        .map(|launch| launch.choice.to_string())
+        .collect();
+    assert_eq!(choices, ["small/a/on-demand"]);
+    check(
+        &format!("{SMALL}pool general\nnode a pool=general type=small\npod filler cpu=1 on=a worthless"),
+        &expect![[r#"
+            a stays: it costs $0.2000 an hour and a replacement would cost $0.2000
+        "#]],
+    );
+}
+
+/// What they run on may be too dear for them, as for any other pods.
+#[test]
+fn a_dear_node_of_worthless_pods_is_exchanged() {
+    check(
+        &format!(
+            "{SMALL}type large cpu=8 memory=32Gi price=0.8
+             pool general
+             node a pool=general type=large
+             pod filler cpu=1 on=a worthless"
+        ),
+        &expect![[r#"
+            consolidate a -> small/a/on-demand saves 0.60
+        "#]],
+    );
+}
+
+/// Room that is promised to pods of an empty node is not promised again, and a drifted node that takes some waits.
+#[test]
+fn room_for_worthless_pods_is_taken() {
+    check(
+        &format!(
+            "{SMALL}pool general after=0s
+             pool never after=never
+             node a pool=general type=small
+             node b pool=never type=small
+             node c pool=never type=small drifted=9
+             pod filler cpu=1 on=a worthless
+             pod one cpu=1 on=b
+             pod two cpu=1 on=c"
+        ),
+        &expect![[r#"
+            empty a b<-filler saves 0.20
+            drift c -> small/a/on-demand saves 0.00
+            b stays: NodePool never never consolidates
+        "#]],
+    );
+    check(
+        &format!(
+            "{SMALL}pool general after=0s
+             pool never after=never
+             node a pool=general type=small
+             node c pool=never type=small drifted=9
+             pod filler cpu=1 on=a worthless
+             pod two cpu=1 on=c"
+        ),
+        &expect![[r#"
+            empty a c<-filler saves 0.20
+            c stays: pods of other nodes are moving to it
         "#]],
     );
 }
@@ -182,15 +312,49 @@ fn a_schedule_opens_and_closes_a_budget() {
     }
 }
 
-/// DI-B28: what is left for want of budget says so, and is looked at in every pass.
+/// DI-B28: what is left for want of budget says so, whatever the method and the number of pools, and goes as soon as it is
+/// looked at with the budget open.
 #[test]
-fn what_the_budget_leaves_is_told() {
-    let text = shown(&pass_of(&Settings::default(), &fleet(2, "", "budgets=1")));
-    expect![[r#"
-        empty n0 saves 1.00
-        n1 stays: the budgets of NodePool general let no more nodes go for reason Empty now: they allow 1, and 1 are down or going
-    "#]]
-    .assert_eq(&text);
+fn what_the_budget_leaves_is_told_and_goes_later() {
+    for (word, pool, node, pod) in [
+        ("empty", "", "", None),
+        ("drift", "after=never", "drifted=9", Some("cpu=7")),
+        ("drift", "replicas=2", "drifted=9", Some("cpu=7")),
+        ("consolidate", "", "", Some("cpu=1 apart label:app=x")),
+        ("consolidate", "", "", Some("cpu=5")),
+    ] {
+        for pools in [1, 3] {
+            let decided = |budgets: &str| {
+                let node = |pool: usize, n: usize| {
+                    let pod = pod.map(|pod| format!("pod w{pool}{n} {pod} on=n{pool}{n}\n"));
+                    let pod = pod.unwrap_or_default();
+                    format!("node n{pool}{n} pool=p{pool} type=large {node}\n{pod}")
+                };
+                let pool = |n: usize| format!("pool p{n} {pool} budgets={budgets}\n{}{}", node(n, 1), node(n, 2));
+                let situation: String = (0..pools).map(pool).collect();
+                let types = "type small cpu=2 memory=8Gi price=0.2
+                    type large cpu=8 memory=32Gi price=0.8
+                    type huge cpu=16 memory=64Gi price=0.9\n";
+                pass_of(&Settings::default(), &format!("{types}{situation}"))
+            };
+            let closed = decided("0");
+            let kept = closed.stays.iter().filter(|stay| stay.why.word() == "Budget");
+            assert_eq!(
+                (closed.commands.len(), kept.count()),
+                (0, 2 * pools),
+                "{}",
+                shown(&closed)
+            );
+            let open = decided("100%");
+            let gone = open.commands.iter().map(|command| command.nodes.len());
+            assert_eq!(gone.sum::<usize>(), 2 * pools, "{}", shown(&open));
+            assert!(
+                shown(&open).lines().all(|line| line.starts_with(word)),
+                "{}",
+                shown(&open)
+            );
+        }
+    }
 }
 
 /// DI-E15: the empty node of a Balanced pool goes before the one that is under-used.

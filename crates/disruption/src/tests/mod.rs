@@ -6,6 +6,7 @@ mod devices;
 mod drifts;
 mod empties;
 mod goal;
+mod many;
 mod money;
 mod replacements;
 mod surroundings;

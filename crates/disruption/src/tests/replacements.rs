@@ -72,12 +72,16 @@ fn a_type_that_is_dear_in_some_zone_is_no_replacement() {
     );
 }
 
+/// The cheapest come last in the order of their names.
 fn spot_types(count: usize) -> String {
-    let types = (0..count).map(|n| format!("type t{n:02} cpu=4 memory=16Gi price=0.{:02} sell=spot\n", n + 10));
+    let types = (0..count).map(|n| {
+        let price = count - n + 9;
+        format!("type t{n:02} cpu=4 memory=16Gi price=0.{price:02} sell=spot\n")
+    });
     types.collect()
 }
 
-/// DI-R2, DI-R3, DI-R4, DI-R5, DI-R6.
+/// DI-R2, DI-R3, DI-R4, DI-R5.
 #[test]
 fn spot_is_exchanged_for_spot_only_with_enough_to_choose_from() {
     let on = Settings {
@@ -92,22 +96,80 @@ fn spot_is_exchanged_for_spot_only_with_enough_to_choose_from() {
     };
     check_with(
         &on,
-        &situation("t39", 40),
+        &situation("t00", 40),
         &expect![[r#"
-            consolidate a -> t00/a/spot or 14 more saves 0.16
+            consolidate a -> t39/a/spot or 14 more saves 0.16
         "#]],
     );
     check(
-        &situation("t39", 40),
+        &situation("t00", 40),
         &expect![[r#"
             a stays: a spot node is replaced by a spot node only with feature gate SpotToSpotConsolidation
         "#]],
     );
     check_with(
         &on,
-        &situation("t14", 40),
+        &situation("t25", 40),
         &expect![[r#"
             a stays: replacing spot by spot takes 15 cheaper instance types to choose from, and there are 14
+        "#]],
+    );
+}
+
+/// DI-R6: ordered by price before the list is cut.
+#[test]
+fn exactly_the_fifteen_cheapest_are_asked_for() {
+    let on = Settings {
+        spot_to_spot: true,
+        ..Settings::default()
+    };
+    let situation = format!(
+        "{}pool general\nnode a pool=general type=t00 sell=spot\npod one cpu=1 on=a",
+        spot_types(40)
+    );
+    let pass = pass_of(&on, &situation);
+    let launch = &pass.commands[0].replacements[0];
+    let names: Vec<&str> = launch
+        .instance_types
+        .iter()
+        .map(model::InstanceTypeName::as_str)
+        .collect();
+    let cheapest: Vec<String> = (25..40).rev().map(|n| format!("t{n:02}")).collect();
+    assert_eq!(names, cheapest);
+    let required = launch.requirements.get("node.kubernetes.io/instance-type");
+    assert!(cheapest.iter().all(|name| required.has(name)) && !required.has("t24"));
+}
+
+/// DI-R4: each of several spot nodes that come in the place of one is chosen from fifteen types.
+#[test]
+fn a_spot_node_is_exchanged_for_two_only_with_enough_to_choose_from_for_each() {
+    let on = Settings {
+        spot_to_spot: true,
+        ..Settings::default()
+    };
+    let situation = |count: usize| {
+        let types: String = (0..count)
+            .map(|n| format!("type t{n:02} cpu=2 memory=8Gi price=0.{:02} sell=spot\n", n + 10))
+            .collect();
+        format!(
+            "{types}type big cpu=16 memory=64Gi price=2 sell=spot
+             pool general
+             node a pool=general type=big sell=spot
+             pod one cpu=1500m on=a count=2"
+        )
+    };
+    check_with(
+        &on,
+        &situation(20),
+        &expect![[r#"
+            consolidate a -> t00/a/spot or 14 more -> t00/a/spot or 14 more saves 0.72
+        "#]],
+    );
+    check_with(
+        &on,
+        &situation(14),
+        &expect![[r#"
+            a stays: it costs $0.8000 an hour and a replacement would cost $0.8000
         "#]],
     );
 }
@@ -151,7 +213,7 @@ fn variety_that_the_pool_demands_is_kept() {
     };
     let situation = |least: usize| {
         format!(
-            "{}pool general min:type={least}\nnode a pool=general type=t39 sell=spot\npod one cpu=1 on=a",
+            "{}pool general min:type={least}\nnode a pool=general type=t00 sell=spot\npod one cpu=1 on=a",
             spot_types(40)
         )
     };
@@ -159,14 +221,14 @@ fn variety_that_the_pool_demands_is_kept() {
         &on,
         &situation(16),
         &expect![[r#"
-            consolidate a -> t00/a/spot or 15 more saves 0.16
+            consolidate a -> t39/a/spot or 15 more saves 0.16
         "#]],
     );
     check_with(
         &on,
         &situation(5),
         &expect![[r#"
-            consolidate a -> t00/a/spot or 14 more saves 0.16
+            consolidate a -> t39/a/spot or 14 more saves 0.16
         "#]],
     );
     check_with(

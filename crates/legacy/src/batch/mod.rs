@@ -79,7 +79,7 @@ struct Source<'a> {
     kind: Kind,
     object: Cow<'a, Value>,
     subject: Subject,
-    /// It was part of Helm values, which leave the cluster's name to their user.
+    /// The chart made it of Helm values, which leave the cluster's name to their user.
     from_chart: bool,
 }
 
@@ -100,6 +100,9 @@ pub fn convert(inputs: &[Input], options: &Options) -> Result<Conversion, Vec<Re
     refusals.extend(clashes(&drafts));
     for draft in &mut drafts {
         refusals.append(&mut draft.notes.refusals);
+        // What stood in values has no text of its own.
+        let in_values = kind::of(&inputs[draft.input].object) == Kind::Values;
+        draft.changed |= in_values && !manifest::text(&draft.object, "kind").is_empty();
     }
     if refusals.is_empty() {
         Ok(conversion(&sources, drafts, options))
@@ -121,7 +124,10 @@ fn context<'a>(sources: &[Source<'_>], options: &'a Options) -> (Context<'a>, Ve
     for source in sources {
         match source.kind {
             Kind::Settings => facts.fill(settings::facts_of_config_map(&source.object)),
-            Kind::Values => facts.fill(values::facts(&source.object)),
+            Kind::Values => {
+                facts.fill(values::facts(&source.object));
+                refusals.extend(unfit_objects(source));
+            }
             Kind::LaunchTemplates => match described(&source.object) {
                 Ok(described) => launch_templates.extend(described),
                 Err(problem) => refusals.push(Refusal {
@@ -172,7 +178,7 @@ fn for_every_pool(change: Change) -> Warning {
     }
 }
 
-/// The inputs with their kinds. The chart's own Provisioner follows the values that ask for it.
+/// The inputs with their kinds. What the chart made of values follows them: its own Provisioner, and objects passed on.
 fn sources(inputs: &[Input]) -> Vec<Source<'_>> {
     let mut sources = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
@@ -181,9 +187,11 @@ fn sources(inputs: &[Input]) -> Vec<Source<'_>> {
             place: input.place.clone(),
             object: kind::title(object),
         };
-        let provisioner = (kind == Kind::Values)
-            .then(|| values::default_provisioner(&input.object))
-            .flatten();
+        let (mut provisioner, mut extra) = (None, Vec::new());
+        if kind == Kind::Values {
+            provisioner = values::default_provisioner(&input.object);
+            extra = values::extra_objects(&input.object);
+        }
         sources.push(Source {
             input: index,
             kind,
@@ -200,8 +208,31 @@ fn sources(inputs: &[Input]) -> Vec<Source<'_>> {
                 from_chart: true,
             });
         }
+        let extra = extra.into_iter().filter_map(|extra| extra.object.ok());
+        sources.extend(extra.map(|object| Source {
+            input: index,
+            kind: kind::of(object),
+            subject: subject(object),
+            object: Cow::Borrowed(object),
+            from_chart: false,
+        }));
     }
     sources
+}
+
+/// What the values pass on and nobody but the old chart could make an object of.
+fn unfit_objects(values: &Source<'_>) -> Vec<Refusal> {
+    let extra = values::extra_objects(&values.object).into_iter();
+    let unfit = extra.filter_map(|extra| Some((extra.field, extra.object.err()?)));
+    unfit
+        .map(|(field, problem)| Refusal {
+            subject: values.subject.clone(),
+            field,
+            reason: Reason::Invalid {
+                problem: problem.to_owned(),
+            },
+        })
+        .collect()
 }
 
 fn described(document: &Value) -> Result<Vec<Description>, String> {

@@ -3,7 +3,7 @@
 use legacy::{CLUSTER_PLACEHOLDER, Change, Input, Options, ROLE_PLACEHOLDER, convert};
 use serde_json::{Value, json};
 
-use crate::fixtures::{TEMPLATE, inputs, is_admitted, is_settled, object, to_v1, warns};
+use crate::fixtures::{TEMPLATE, inputs, is_admitted, is_settled, object, refused, to_v1, warns};
 
 const CONFIG_MAP: &str = "apiVersion: v1
 kind: ConfigMap
@@ -150,6 +150,8 @@ controller:
   batchMaxDuration: 20s
 settings:
   batchIdleDuration: 2s
+  assumeRoleARN: arn
+  assumeRoleDuration: 15m
   aws:
     clusterName: demo
     assumeRoleARN: arn
@@ -183,12 +185,70 @@ settings:
         .collect();
     for field in [
         "settings.aws.assumeRoleARN",
+        "settings.assumeRoleARN",
         "settings.aws.tags",
         "settings.featureGates.driftEnabled",
         "logEncoding",
     ] {
         assert!(fields.contains(&field), "{field} in {fields:?}");
     }
+}
+
+/// Charts from 0.25 to 0.27.
+#[test]
+fn objects_in_values_follow_as_documents_of_their_own() {
+    let yaml = "settings: {aws: {clusterName: demo, tags: {team: all}}}
+extraObjects:
+  - apiVersion: karpenter.sh/v1alpha5
+    kind: Provisioner
+    metadata: {name: default}
+    spec: {providerRef: {name: default}, ttlSecondsAfterEmpty: 30}
+  - apiVersion: karpenter.k8s.aws/v1alpha1
+    kind: AWSNodeTemplate
+    metadata: {name: default}
+    spec: {subnetSelector: {a: b}, securityGroupSelector: {a: b}, instanceProfile: nodes}
+  - apiVersion: v1
+    kind: List
+    items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: mine}}]
+";
+    let (new, objects, converted) = values(yaml);
+    assert_eq!(new, json!({"settings": {"clusterName": "demo"}}));
+    let kinds: Vec<&Value> = objects.iter().map(|object| &object["kind"]).collect();
+    assert_eq!(kinds, ["NodePool", "EC2NodeClass", "ConfigMap"]);
+    assert_eq!(objects[0]["spec"]["disruption"]["consolidateAfter"], "30s");
+    assert_eq!(objects[1]["spec"]["tags"], json!({"team": "all"}));
+    assert!(warns(&converted, &Change::ObjectsLeaveChart));
+    let kept = |output: &legacy::Output| matches!(output, legacy::Output::Kept { .. });
+    assert!(
+        !converted.outputs.iter().any(kept),
+        "an object would be printed with the text of the values: {:#?}",
+        converted.outputs
+    );
+
+    let none = values("clusterName: demo\nextraObjects: []").1;
+    assert!(none.is_empty());
+}
+
+#[test]
+fn objects_that_only_the_old_chart_could_make_are_refused() {
+    let yaml = "settings: {clusterName: demo}
+extraObjects:
+  - {apiVersion: karpenter.sh/v1alpha5, kind: Provisioner, metadata: {name: '{{ .Release.Name }}'}, spec: {}}
+  - {metadata: {name: nameless}}
+  - {apiVersion: v1, kind: List, items: [text]}
+";
+    let said = refused(yaml, &Options::default());
+    let expected = [
+        "extraObjects[0]: is a template",
+        "extraObjects[1]: is no object",
+        "extraObjects[2].items[0]: is no object",
+    ];
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    for (said, expected) in said.iter().zip(expected) {
+        assert!(said.contains(expected), "{said}");
+    }
+    let said = refused("extraObjects: {a: b}", &Options::default());
+    assert!(said[0].contains("extraObjects: is no list"), "{said:#?}");
 }
 
 #[test]

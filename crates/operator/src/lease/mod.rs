@@ -11,6 +11,7 @@
 //! clock: clocks of two machines differ.
 
 mod decide;
+mod trouble;
 
 use std::{
     sync::{
@@ -34,8 +35,7 @@ use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
 use decide::{Move, Sighting, decide};
-
-use crate::startup::told;
+use trouble::trouble;
 
 /// How long a lease is good for after its last renewal.
 pub const DURATION: Duration = Duration::from_secs(15);
@@ -73,16 +73,13 @@ impl Standing {
 
     /// The lease is looked at every second; what is wrong with it is said once.
     fn tell(&self, trouble: Option<String>) {
-        let mut told = self.trouble.write();
-        if *told != trouble
+        let mut known = self.trouble.write();
+        if *known != trouble
             && let Some(trouble) = &trouble
         {
-            error!(
-                error = trouble,
-                "cannot lead; hint: the role of the controller's account has to allow leases in this namespace"
-            );
+            error!(error = trouble, "cannot lead");
         }
-        *told = trouble;
+        *known = trouble;
     }
 
     pub fn metrics(&self, name: &str) -> String {
@@ -187,6 +184,7 @@ impl Election {
         let lease = self.lease(held);
         match self.leases.replace(&self.name, &PostParams::default(), &lease).await {
             Ok(lease) => {
+                self.standing.tell(None);
                 self.saw(Some(lease));
                 true
             }
@@ -244,8 +242,7 @@ impl Election {
     }
 
     fn tell(&self, what: &str, error: &kube::Error) {
-        let trouble = format!("lease {} cannot be {what}: {}", self.name, told(error));
-        self.standing.tell(Some(trouble));
+        self.standing.tell(Some(trouble(&self.name, what, error)));
     }
 
     fn other_holder(&self) -> Option<String> {

@@ -3,6 +3,8 @@
 
 use clap::Args;
 
+use super::gates;
+
 /// Upstream's flags. Each can be given as an environment variable too: `--metrics-port` as `METRICS_PORT`.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings (flag over environment variable over default)")]
@@ -28,7 +30,7 @@ pub struct Flags {
     /// Add the routes that profilers look for to the metrics port. [default: false]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub enable_profiling: Option<String>,
-    /// Let a standby fill its caches before it leads, when false. [default: true]
+    /// Accepted for compatibility: a standby fills no caches before it leads, whatever this says. [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub disable_controller_warmup: Option<String>,
     /// Run without a lease, as a single replica. [default: false]
@@ -88,7 +90,6 @@ pub struct Flags {
     /// Port of the webhooks. [default: 8443]
     #[arg(long, value_name = "PORT")]
     pub webhook_port: Option<String>,
-    /// Optional features, as Name=true,Name=false; unknown names are passed over. [default: ReservedCapacity=true, the others false]
-    #[arg(long, value_name = "GATES")]
+    #[arg(long, value_name = "GATES", help = gates::help())]
     pub feature_gates: Option<String>,
 }

@@ -32,6 +32,75 @@ impl Default for FeatureGates {
     }
 }
 
+/// What there is to know of one feature, beside its default.
+pub struct Gate {
+    pub name: &'static str,
+    /// What it opens.
+    pub meaning: &'static str,
+    field: fn(&mut FeatureGates) -> &mut bool,
+}
+
+/// Every gate, in the order of the reference.
+pub const GATES: [Gate; 8] = [
+    Gate {
+        name: "ReservedCapacity",
+        meaning: "capacity reservations, capacity type `reserved`",
+        field: |gates| &mut gates.reserved_capacity,
+    },
+    Gate {
+        name: "SpotToSpotConsolidation",
+        meaning: "spot nodes are replaced by cheaper spot nodes",
+        field: |gates| &mut gates.spot_to_spot_consolidation,
+    },
+    Gate {
+        name: "NodeRepair",
+        meaning: "nodes that stay ill are replaced",
+        field: |gates| &mut gates.node_repair,
+    },
+    Gate {
+        name: "NodeOverlay",
+        meaning: "NodeOverlays correct prices and capacity",
+        field: |gates| &mut gates.node_overlay,
+    },
+    Gate {
+        name: "StaticCapacity",
+        meaning: "`spec.replicas` of a NodePool",
+        field: |gates| &mut gates.static_capacity,
+    },
+    Gate {
+        name: "CapacityBuffer",
+        meaning: "CapacityBuffers keep room",
+        field: |gates| &mut gates.capacity_buffer,
+    },
+    Gate {
+        name: "NodePreRegistration",
+        meaning: "node objects are made at launch, as before 0.28",
+        field: |gates| &mut gates.node_pre_registration,
+    },
+    Gate {
+        name: "ProactiveBinding",
+        meaning: "with the former: pods are bound to such nodes at once, as before 0.11",
+        field: |gates| &mut gates.proactive_binding,
+    },
+];
+
+impl Gate {
+    /// Whether it is open where nobody says otherwise.
+    pub fn is_default(&self) -> bool {
+        *(self.field)(&mut FeatureGates::default())
+    }
+}
+
+/// What the flag is for.
+pub(super) fn help() -> String {
+    let open = GATES.iter().filter(|gate| gate.is_default());
+    let open: Vec<String> = open.map(|gate| format!("{}=true", gate.name)).collect();
+    format!(
+        "Optional features, as Name=true,Name=false; unknown names are passed over. [default: {}, the others false]",
+        open.join(",")
+    )
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not of the form Name=true or Name=false")]
 pub struct MalformedGates(String);
@@ -50,16 +119,8 @@ impl FromStr for FeatureGates {
                 "false" | "False" | "FALSE" | "f" | "F" | "0" => false,
                 _ => return Err(malformed()),
             };
-            match name.trim() {
-                "NodeRepair" => gates.node_repair = on,
-                "ReservedCapacity" => gates.reserved_capacity = on,
-                "SpotToSpotConsolidation" => gates.spot_to_spot_consolidation = on,
-                "NodeOverlay" => gates.node_overlay = on,
-                "StaticCapacity" => gates.static_capacity = on,
-                "CapacityBuffer" => gates.capacity_buffer = on,
-                "NodePreRegistration" => gates.node_pre_registration = on,
-                "ProactiveBinding" => gates.proactive_binding = on,
-                _ => {}
+            if let Some(gate) = GATES.iter().find(|gate| gate.name == name.trim()) {
+                *(gate.field)(&mut gates) = on;
             }
         }
         Ok(gates)
@@ -78,6 +139,25 @@ mod tests {
             FeatureGates {
                 node_repair: true,
                 ..FeatureGates::default()
+            }
+        );
+    }
+
+    #[test]
+    fn every_gate_can_be_opened_by_its_name() {
+        let all: Vec<String> = GATES.iter().map(|gate| format!("{}=true", gate.name)).collect();
+        let gates: FeatureGates = all.join(",").parse().unwrap();
+        assert_eq!(
+            gates,
+            FeatureGates {
+                node_repair: true,
+                reserved_capacity: true,
+                spot_to_spot_consolidation: true,
+                node_overlay: true,
+                static_capacity: true,
+                capacity_buffer: true,
+                node_pre_registration: true,
+                proactive_binding: true,
             }
         );
     }

@@ -18,7 +18,7 @@ use scheduler::{MinValuesPolicy, PreferencePolicy, Surcharge};
 use settings::Sources;
 
 pub use flags::Flags;
-pub use gates::FeatureGates;
+pub use gates::{FeatureGates, GATES, Gate};
 pub use retired::{RETIRED as RETIRED_VARIABLES, warnings as retired_variables};
 pub use scheduler_config::{InvalidSchedulerConfig, SchedulerConfig};
 
@@ -38,6 +38,22 @@ pub enum LegacyApis {
     Auto,
     On,
     Off,
+}
+
+impl LegacyApis {
+    /// The words of the setting. The first stands for the default.
+    const WORDS: [(&str, Self); 4] = [
+        ("auto", Self::Auto),
+        ("", Self::Auto),
+        ("true", Self::On),
+        ("false", Self::Off),
+    ];
+
+    /// What a word of the setting means. With one that means nothing the program does not start.
+    pub fn of(word: &str) -> Option<Self> {
+        let mut words = Self::WORDS.into_iter();
+        words.find_map(|(known, choice)| (known == word).then_some(choice))
+    }
 }
 
 /// Everything that can be set, checked.
@@ -149,7 +165,7 @@ impl Settings {
             ignore_dra_requests: sources.truth(flags.ignore_dra_requests.as_ref(), "ignore-dra-requests", true),
             feature_gates: feature_gates(&mut sources, flags),
             scheduler_config: scheduler_config(&mut sources, flags),
-            legacy_apis: legacy_apis(&mut sources, flags),
+            legacy_apis: sources.word(flags.legacy_apis.as_ref(), "legacy-apis", &LegacyApis::WORDS),
             legacy_webhooks: sources.truth(flags.legacy_webhooks.as_ref(), "legacy-webhooks", false),
             webhook_port: sources.value(flags.webhook_port.as_ref(), "webhook-port", 8443),
             karpenter_service: sources.text(flags.karpenter_service.as_ref(), "karpenter-service", ""),
@@ -200,16 +216,6 @@ fn log_level(sources: &mut Sources<'_>, flags: &Flags) -> LogLevel {
         ("error", LogLevel::Error),
     ];
     sources.word(flags.log_level.as_ref(), "log-level", &known)
-}
-
-fn legacy_apis(sources: &mut Sources<'_>, flags: &Flags) -> LegacyApis {
-    let known = [
-        ("auto", LegacyApis::Auto),
-        ("", LegacyApis::Auto),
-        ("true", LegacyApis::On),
-        ("false", LegacyApis::Off),
-    ];
-    sources.word(flags.legacy_apis.as_ref(), "legacy-apis", &known)
 }
 
 fn preference_policy(sources: &mut Sources<'_>, flags: &Flags) -> PreferencePolicy {

@@ -1,7 +1,7 @@
 //! The services beside EC2: IAM, SSM, EKS, the price list, the queue, the zonal shift.
 
 use expect_test::expect;
-use provider_aws::ports::{ClusterInfo, Filter, Message, PriceQuery, ProfileInfo, Shift, Tags};
+use provider_aws::ports::{AccessEntryInfo, ClusterInfo, Filter, Message, PriceQuery, ProfileInfo, Shift, Tags};
 use serde_json::json;
 
 use crate::script::{Script, iam, json};
@@ -113,6 +113,7 @@ async fn a_cluster_is_described() {
         "endpoint": "https://demo.example",
         "version": "1.35",
         "kubernetesNetworkConfig": {"serviceIpv4Cidr": "10.100.0.0/16", "ipFamily": "ipv4"},
+        "accessConfig": {"authenticationMode": "API_AND_CONFIG_MAP"},
     }});
     let script = Script::of([json(200, &answer), json(200, &json!({}))]).await;
     let cluster = ClusterInfo {
@@ -121,6 +122,7 @@ async fn a_cluster_is_described() {
         version: "1.35".to_owned(),
         service_cidr_v4: Some("10.100.0.0/16".to_owned()),
         service_cidr_v6: None,
+        authentication_mode: Some("API_AND_CONFIG_MAP".to_owned()),
     };
     assert_eq!(script.aws().eks.cluster("demo").await, Ok(cluster));
     let refusal = script
@@ -134,6 +136,37 @@ async fn a_cluster_is_described() {
         us-west-2/eks GET /clusters/demo
 
         us-west-2/eks GET /clusters/demo
+    "#]]);
+}
+
+#[tokio::test]
+async fn access_entries_are_listed_to_the_last_page_and_described_one_by_one() {
+    let role = "arn:aws:iam::1:role/team/KarpenterNodeRole-demo";
+    let entry = json!({"accessEntry": {"clusterName": "demo", "principalArn": role, "type": "EC2_LINUX",
+        "username": "system:node:{{EC2PrivateDNSName}}", "kubernetesGroups": ["system:nodes"]}});
+    let script = Script::of([
+        json(
+            200,
+            &json!({"accessEntries": ["arn:aws:iam::1:user/a"], "nextToken": "more"}),
+        ),
+        json(200, &json!({"accessEntries": [role]})),
+        json(200, &entry),
+    ])
+    .await;
+    let aws = script.aws();
+    let listed = aws.eks.access_entries("demo").await;
+    assert_eq!(listed, Ok(vec!["arn:aws:iam::1:user/a".to_owned(), role.to_owned()]));
+    let described = AccessEntryInfo {
+        kind: "EC2_LINUX".to_owned(),
+        groups: vec!["system:nodes".to_owned()],
+    };
+    assert_eq!(aws.eks.access_entry("demo", role).await, Ok(described));
+    script.check(&expect![[r#"
+        us-west-2/eks GET /clusters/demo/access-entries
+
+        us-west-2/eks GET /clusters/demo/access-entries?nextToken=more
+
+        us-west-2/eks GET /clusters/demo/access-entries/arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fteam%2FKarpenterNodeRole-demo
     "#]]);
 }
 

@@ -12,11 +12,26 @@ pub struct ClusterInfo {
     pub version: String,
     pub service_cidr_v4: Option<String>,
     pub service_cidr_v6: Option<String>,
+    /// Where it is written who may join: `API`, `CONFIG_MAP` or `API_AND_CONFIG_MAP`.
+    pub authentication_mode: Option<String>,
+}
+
+/// How a principal of IAM gets into the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessEntryInfo {
+    /// `EC2_LINUX`, `EC2_WINDOWS`, `STANDARD` and others.
+    pub kind: String,
+    pub groups: Vec<String>,
 }
 
 #[async_trait]
 pub trait Eks: Send + Sync + 'static {
     async fn cluster(&self, name: &str) -> Result<ClusterInfo, AwsError>;
+
+    /// The ARNs of all principals that have an access entry.
+    async fn access_entries(&self, cluster: &str) -> Result<Vec<String>, AwsError>;
+
+    async fn access_entry(&self, cluster: &str, principal: &str) -> Result<AccessEntryInfo, AwsError>;
 }
 
 #[async_trait]

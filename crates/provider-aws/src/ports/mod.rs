@@ -15,7 +15,7 @@ mod template;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-pub use cluster::{ClusterInfo, Eks, Shift, Ssm, ZonalShift};
+pub use cluster::{AccessEntryInfo, ClusterInfo, Eks, Shift, Ssm, ZonalShift};
 pub use ec2::{
     Ec2, ImageInfo, ImageQuery, PlacementGroupInfo, PlacementGroupQuery, ReservationInfo, ReservationQuery,
     SecurityGroupInfo, SubnetInfo,

@@ -306,7 +306,7 @@ fn refused(error: InstanceError) -> ProviderError {
 }
 
 fn gone(instance: &ProviderId) -> ProviderError {
-    ProviderError::Unavailable {
-        cause: format!("EC2 has no instance {instance}").into(),
+    ProviderError::Gone {
+        instance: instance.clone(),
     }
 }

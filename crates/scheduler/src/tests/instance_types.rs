@@ -2,18 +2,8 @@
 
 use expect_test::expect;
 
-use super::{check, check_claims, planned};
+use super::{check, check_claims, planned, with_sizes};
 use crate::{MinValuesPolicy, Options};
-
-const SIZES: &str = "
-    type small  cpu=2 memory=4Gi price=0.1
-    type medium cpu=4 memory=8Gi price=0.2
-    type large  cpu=8 memory=16Gi price=0.4
-";
-
-fn with_sizes(text: &str) -> String {
-    format!("{SIZES}\n{text}")
-}
 
 /// SC15.5.9, SC15.5.14: all types that would do are listed, cheapest first; the cheapest is bought.
 #[test]

@@ -2,17 +2,7 @@
 
 use expect_test::expect;
 
-use super::check;
-
-const SIZES: &str = "
-    type small  cpu=2 memory=4Gi price=0.1
-    type medium cpu=4 memory=8Gi price=0.2
-    type large  cpu=8 memory=16Gi price=0.4
-";
-
-fn with_sizes(text: &str) -> String {
-    format!("{SIZES}\n{text}")
-}
+use super::{check, with_sizes};
 
 /// SC15.8.1, SC15.8.5
 #[test]

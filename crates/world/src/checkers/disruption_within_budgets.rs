@@ -1,17 +1,21 @@
 //! No more nodes of a pool are marked for disruption at a time than its budgets allow. Nodes that are down or on their way
-//! out for other reasons use the budgets up as well.
+//! out for other reasons use the budgets up as well. Budgets that cannot be read allow nothing.
 
 use std::collections::BTreeMap;
 
-use api::{conditions, conditions::node_claim as condition, convert, labels, v1::NodeClaim};
+use api::{
+    conditions::{self, HasConditions, node_claim as condition},
+    convert, labels,
+    v1::NodeClaim,
+};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use model::budget::{self, DisruptionReason};
 
-use super::{Checker, Moment, Verdict};
+use super::{Checker, Moment, Verdict, disruption_reason};
 use crate::{
     kubelet::{is_ready, ready_condition},
-    mirror::{Change, Key, Seen},
+    mirror::{Key, Seen},
 };
 
 /// A decision may be this old when its marks are seen: it is validated, written, and told with delay.
@@ -29,10 +33,7 @@ impl Checker for DisruptionWithinBudgets {
     }
 
     fn saw(&mut self, seen: &Seen, moment: &Moment<'_>) -> Verdict {
-        let Seen::NodeClaim(Change {
-            old, new: Some(claim), ..
-        }) = seen
-        else {
+        let Some((old, claim)) = seen.claim_now() else {
             return Ok(());
         };
         let pool = claim.labels().get(labels::NODE_POOL).cloned().unwrap_or_default();
@@ -41,7 +42,7 @@ impl Checker for DisruptionWithinBudgets {
         let sizes = self.sizes.entry(pool.clone()).or_default();
         sizes.retain(|(at, _)| moment.now.duration_since(*at) < LATENCY);
         sizes.push((moment.now, counted.len()));
-        let fresh = old.as_ref().is_none_or(|old| reason_of(old).is_none());
+        let fresh = old.is_none_or(|old| reason_of(old).is_none());
         let Some(reason) = reason_of(claim).filter(|_| fresh) else {
             return Ok(());
         };
@@ -49,10 +50,13 @@ impl Checker for DisruptionWithinBudgets {
         let Some(stored) = moment.scene.node_pools.get(&Key::cluster(&*pool)) else {
             return Ok(());
         };
-        let budgets = convert::pool(&stored).value.disruption.budgets.unwrap_or_default();
+        let budgets = convert::pool(&stored).value.disruption.budgets;
         // A window may have begun or ended between the decision and its marks.
         let times = [moment.now - LATENCY, moment.now];
-        let allowed = times.map(|time| budget::allowed(&budgets, reason, time, most));
+        let allowed = times.map(|time| match &budgets {
+            Ok(budgets) => budget::allowed(budgets, reason, time, most),
+            Err(_) => 0,
+        });
         let allowed = allowed.into_iter().max().unwrap_or_default();
         let marked = counted.iter().filter(|claim| reason_of(claim).is_some()).count();
         let down = counted
@@ -68,18 +72,11 @@ impl Checker for DisruptionWithinBudgets {
     }
 }
 
-fn listed(claim: &NodeClaim) -> &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition] {
-    let status = claim.status.as_ref();
-    status
-        .and_then(|status| status.conditions.as_deref())
-        .unwrap_or_default()
-}
-
 /// Nodes that budgets are about: initialised, and not yet in the hands of the cloud.
 fn counts(claim: &NodeClaim, pool: &str) -> bool {
     claim.labels().get(labels::NODE_POOL).is_some_and(|name| name == pool)
-        && conditions::is_true(listed(claim), condition::INITIALIZED)
-        && !conditions::is_true(listed(claim), condition::INSTANCE_TERMINATING)
+        && conditions::is_true(claim.conditions(), condition::INITIALIZED)
+        && !conditions::is_true(claim.conditions(), condition::INSTANCE_TERMINATING)
 }
 
 /// On its way out, or not ready, and for so long that the decision knew.
@@ -97,8 +94,5 @@ fn is_down(claim: &NodeClaim, moment: &Moment<'_>) -> bool {
 }
 
 fn reason_of(claim: &NodeClaim) -> Option<DisruptionReason> {
-    conditions::find(listed(claim), condition::DISRUPTION_REASON)?
-        .reason
-        .parse()
-        .ok()
+    disruption_reason(claim)?.parse().ok()
 }

@@ -25,13 +25,7 @@ impl Checker for EvictionsLeaveEnough {
     }
 
     fn called(&mut self, deed: &Deed, moment: &Moment<'_>) -> Verdict {
-        let Deed::Request {
-            method,
-            path,
-            code: 200..300,
-            ..
-        } = deed
-        else {
+        let Some((method, path, _)) = deed.granted() else {
             return Ok(());
         };
         let Some(pod) = evicted_pod(method, path).and_then(|key| moment.scene.pods.get(&key)) else {

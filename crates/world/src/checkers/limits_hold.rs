@@ -1,7 +1,7 @@
 //! A pool never has more capacity than its limits allow, counting every claim that is not on its way out.
 //!
 //! What takes the place of other nodes is launched while these are still there, and they may stay when their command comes
-//! to nothing (disruption.md 6). For a claim that came while nodes were marked, those nodes do not count.
+//! to nothing (docs/disruption.md, No oscillation). For a claim that came while nodes were marked, those nodes do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 

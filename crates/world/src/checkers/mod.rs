@@ -22,6 +22,10 @@ mod protected_nodes_stay;
 mod rest_lasts;
 mod workloads_are_whole;
 
+use api::{
+    conditions::{self, HasConditions, node_claim as condition},
+    v1::NodeClaim,
+};
 use jiff::Timestamp;
 use provider_sim::{Catalog, SimCloud};
 
@@ -63,6 +67,12 @@ pub trait Checker: Send {
     fn at_rest(&mut self, _: &Moment<'_>) -> Verdict {
         Ok(())
     }
+}
+
+/// Why a claim is marked for disruption, if it is.
+fn disruption_reason(claim: &NodeClaim) -> Option<&str> {
+    let found = conditions::find(claim.conditions(), condition::DISRUPTION_REASON);
+    found.map(|found| found.reason.as_str())
 }
 
 /// All rules.

@@ -1,5 +1,5 @@
 //! At rest, nothing is half done: no claim without its machine, no node without its claim, no mark of a disruption that
-//! does not take place (disruption.md 15).
+//! does not take place (docs/disruption.md, From decision to deletion).
 
 use api::{
     conditions::{HasConditions, is_true, node_claim},

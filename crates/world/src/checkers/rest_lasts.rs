@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use api::{conditions, conditions::node_claim as condition, v1::NodeClaim};
+use api::v1::NodeClaim;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::{Metadata, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-use provider_sim::Market;
 
-use super::{Checker, Moment, Verdict};
+use super::{Checker, Moment, Verdict, disruption_reason};
 use crate::{
     kubelet::{collector::is_terminal, is_ready},
     mirror::{Change, Seen, controller_of},
@@ -25,7 +24,8 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(3);
 pub struct RestLasts {
     changed: Option<Timestamp>,
     moved: Option<Timestamp>,
-    market: Option<(Market, i64)>,
+    /// In which prices are what they are.
+    period: Option<i64>,
 }
 
 impl Checker for RestLasts {
@@ -35,21 +35,15 @@ impl Checker for RestLasts {
 
     fn saw(&mut self, seen: &Seen, moment: &Moment<'_>) -> Verdict {
         let now = moment.now;
-        let market = moment.cloud.market(now);
-        if self.changed.is_none()
-            || comes_from_outside(seen)
-            || market.map(|(_, period)| period) != self.market.map(|(_, period)| period)
-        {
+        let period = moment.cloud.market(now).map(|(_, period)| period);
+        if self.changed.is_none() || comes_from_outside(seen) || period != self.period {
             self.changed = Some(now);
-            self.market = market;
+            self.period = period;
         }
-        let Seen::NodeClaim(Change {
-            old, new: Some(claim), ..
-        }) = seen
-        else {
+        let Some((old, claim)) = seen.claim_now() else {
             return Ok(());
         };
-        if !is_consolidated(claim) || old.as_ref().is_some_and(|old| is_consolidated(old)) {
+        if !is_consolidated(claim) || old.is_some_and(is_consolidated) {
             return Ok(());
         }
         let since = |moment: Option<Timestamp>| moment.map_or(SignedDuration::MAX, |moment| now.duration_since(moment));
@@ -71,13 +65,7 @@ impl Checker for RestLasts {
 }
 
 fn is_consolidated(claim: &NodeClaim) -> bool {
-    let reason = reason(claim);
-    reason.is_some_and(|reason| reason == "Underutilized" || reason == "Empty")
-}
-
-fn reason(claim: &NodeClaim) -> Option<String> {
-    let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref());
-    conditions::find(listed.unwrap_or_default(), condition::DISRUPTION_REASON).map(|found| found.reason.clone())
+    matches!(disruption_reason(claim), Some("Underutilized" | "Empty"))
 }
 
 fn comes_from_outside(seen: &Seen) -> bool {
@@ -106,7 +94,10 @@ fn comes_from_outside(seen: &Seen) -> bool {
                     .as_ref()
                     .is_some_and(|claim| claim.metadata.deletion_timestamp.is_some())
             };
-            change.new.as_ref().is_some_and(|claim| reason(claim).is_none())
+            change
+                .new
+                .as_ref()
+                .is_some_and(|claim| disruption_reason(claim).is_none())
                 && leaves(&change.new)
                 && !leaves(&change.old)
         }

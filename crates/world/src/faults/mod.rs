@@ -33,6 +33,8 @@ use crate::dice::Dice;
 pub struct ApiFaults {
     /// 500, without effect.
     pub server_error: u64,
+    /// 500 when a node claim is to be created, without effect, as when an admission webhook for them is down.
+    pub no_claims: u64,
     /// 429 with `Retry-After`, without effect.
     pub throttle: u64,
     /// 409 on updates and patches, without effect.
@@ -61,6 +63,7 @@ impl ApiFaults {
             watch_drop: 3,
             latency: Duration::from_millis(200),
             watch_delay: Duration::from_secs(2),
+            ..Self::default()
         }
     }
 }

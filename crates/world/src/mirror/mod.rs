@@ -134,6 +134,16 @@ mirrored! {
     NodeClaim, node_claims, "nodeclaim", cluster;
 }
 
+impl Seen {
+    /// A claim that there is: as it was before this change, if it was there, and as it is now.
+    pub fn claim_now(&self) -> Option<(Option<&NodeClaim>, &NodeClaim)> {
+        match self {
+            Seen::NodeClaim(change) => change.new.as_deref().map(|claim| (change.old.as_deref(), claim)),
+            _ => None,
+        }
+    }
+}
+
 /// Called for every change, after the stores have it. Must be quick: it runs inside the informer.
 pub type Listener = Box<dyn Fn(&Mirror, &Seen) + Send + Sync>;
 

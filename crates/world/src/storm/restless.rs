@@ -17,7 +17,7 @@ use super::{Outcome, RECOVERY, one_of, play, resize};
 use crate::{
     binder::Ranking,
     dice::Dice,
-    story::{Deployed, Pool, daemon_set, deployment, minutes, pool, settled, stateful_set},
+    story::{Deployed, HOSTNAME, Pool, daemon_set, deployment, minutes, pool, settled, stateful_set},
     world::{Failure, Setup, World, karpenter_with},
 };
 
@@ -103,7 +103,7 @@ impl Restless {
                 return Ok(());
             }
         }
-        Err(world.failure("nodes still come and go hours after anything has changed".to_owned()))
+        Err(world.failure("nodes still come and go hours after the last change".to_owned()))
     }
 
     fn pools(&self) -> Vec<Pool> {
@@ -144,21 +144,22 @@ impl Restless {
                 name,
             )
         };
-        let mut web = deployment("web").replicas(6).asks(asks("web")).pod(
-            "affinity",
-            preferred("podAntiAffinity", "web", "kubernetes.io/hostname"),
-        );
+        let mut web = deployment("web")
+            .replicas(6)
+            .asks(asks("web"))
+            .prefers("podAntiAffinity", "web", HOSTNAME);
         if dice.percent(50, &["web-budget"]) {
             web = web.max_unavailable(2);
         }
-        let keys = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"];
+        let keys = [HOSTNAME, "topology.kubernetes.io/zone"];
         let api = deployment("api")
             .replicas(4)
             .asks(asks("api"))
-            .pod("topologySpreadConstraints", anyway("api", one_of(dice, keys, "spread")));
-        let near = deployment("near").replicas(4).asks(asks("near")).pod(
-            "affinity",
-            preferred("podAffinity", "web", one_of(dice, keys, "near-key")),
+            .spread_anyway(one_of(dice, keys, "spread"));
+        let near = deployment("near").replicas(4).asks(asks("near")).prefers(
+            "podAffinity",
+            "web",
+            one_of(dice, keys, "near-key"),
         );
         let mut batch = deployment("batch").replicas(3).asks(asks("batch"));
         if dice.percent(25, &["kept"]) {
@@ -252,20 +253,4 @@ fn budgets() -> [Value; 5] {
             { "nodes": "1", "schedule": "*/15 * * * *", "duration": "10m", "reasons": ["Underutilized", "Empty"] },
         ]),
     ]
-}
-
-/// Neighbours that pods would like to have, or not to have.
-fn preferred(kind: &str, app: &str, key: &str) -> Value {
-    json!({ kind: { "preferredDuringSchedulingIgnoredDuringExecution": [{
-        "weight": 50,
-        "podAffinityTerm": { "topologyKey": key, "labelSelector": { "matchLabels": { "app": app } } },
-    }] } })
-}
-
-/// An even spread, where it can be had.
-fn anyway(app: &str, key: &str) -> Value {
-    json!([{
-        "topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": { "matchLabels": { "app": app } },
-    }])
 }

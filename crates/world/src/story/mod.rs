@@ -12,7 +12,7 @@ pub use faults::{
     KubeletRecovers, KubeletsNeverRegister, LaunchesFail, MachineVanishes, NewImage, Reach, SlowTermination,
     SpotInterruption,
 };
-pub use objects::{Created, Deployed, Pool, daemon_set, deployment, job, pool, stateful_set};
+pub use objects::{Created, Deployed, HOSTNAME, Pool, beside, daemon_set, deployment, job, pool, stateful_set};
 
 pub const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)

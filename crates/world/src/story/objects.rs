@@ -128,6 +128,13 @@ impl Created for Pool {
     }
 }
 
+pub const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// The pods of a workload within one domain of this key.
+pub fn beside(app: &str, key: &str) -> Value {
+    json!({ "topologyKey": key, "labelSelector": { "matchLabels": { "app": app } } })
+}
+
 /// A workload with one container. Its pods carry the label `app` with the workload's name.
 #[derive(Clone, Debug)]
 pub struct Deployed {
@@ -203,6 +210,28 @@ impl Deployed {
     pub fn pod(mut self, field: &str, value: Value) -> Self {
         self.pod[field] = value;
         self
+    }
+
+    /// Each of its pods on a node of its own.
+    pub fn apart(self) -> Self {
+        let term = beside(&self.name, HOSTNAME);
+        let rule = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } });
+        self.pod("affinity", rule)
+    }
+
+    /// Its pods like to be near those of a workload, or far from them: `podAffinity` or `podAntiAffinity`.
+    pub fn prefers(self, kind: &str, app: &str, key: &str) -> Self {
+        let term = json!({ "weight": 50, "podAffinityTerm": beside(app, key) });
+        let rule = json!({ kind: { "preferredDuringSchedulingIgnoredDuringExecution": [term] } });
+        self.pod("affinity", rule)
+    }
+
+    /// Its pods are spread evenly where that can be had.
+    pub fn spread_anyway(self, key: &str) -> Self {
+        let mut rule = beside(&self.name, key);
+        rule["maxSkew"] = 1.into();
+        rule["whenUnsatisfiable"] = "ScheduleAnyway".into();
+        self.pod("topologySpreadConstraints", json!([rule]))
     }
 
     /// Annotates the pods.

@@ -8,7 +8,7 @@ use world::{
     world::World,
 };
 
-use super::{apart, marked, moments, nodes, running, thrifty, web};
+use super::{marked, moments, nodes, running, thrifty, web};
 
 const MARK: &str = "tainted karpenter.sh/disrupted:NoSchedule";
 
@@ -17,7 +17,7 @@ fn three_empty_nodes(budgets: Value) -> World {
     let mut world = running(
         60,
         thrifty().consolidate_after("15s").budgets(budgets),
-        apart(web(3)),
+        web(3).apart(),
         3,
     );
     world.scale("Deployment", "web", 0);

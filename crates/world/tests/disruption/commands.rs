@@ -14,7 +14,7 @@ use world::{
     world::World,
 };
 
-use super::{apart, generation, gone, marked, nodes, running, steady, thrifty, web};
+use super::{generation, gone, marked, nodes, running, steady, thrifty, web};
 
 /// The nodes themselves were told that they stay, and why.
 #[track_caller]
@@ -58,6 +58,30 @@ fn a_replacement_that_never_joins_leaves_the_old_node_alone() {
     world.run_until(gone(&before), minutes(60));
     world.run_until(settled(), minutes(10));
     world.expect(pods("web").running(2));
+}
+
+/// DI-D11: a replacement that joins and never becomes initialized does not cost the node that it should replace, either. It
+/// stays, for whatever becomes of it.
+#[test]
+fn a_replacement_that_is_never_initialized_leaves_the_old_node_alone() {
+    let mut world = running(57, steady(), web(2), 2);
+    let before = nodes(&world);
+    let taint = json!([{"key": "example.com/agent", "effect": "NoSchedule"}]);
+    world.patch_pool(
+        "general",
+        json!({"spec": {"template": {"spec": {"startupTaints": taint}}}}),
+    );
+    world.run_until(a_replacement_is_launched(&before), minutes(10));
+    let replacement = replacement_of(&world, &before);
+    world.run_for(minutes(8));
+    world.expect(marked(1));
+    let with_it: BTreeSet<String> = before.iter().cloned().chain([replacement]).collect();
+    assert_eq!(nodes(&world), with_it, "the replacement has joined");
+    world.run_until(marked(0), minutes(3));
+    world.run_for(seconds(2));
+    assert_eq!(nodes(&world), with_it, "both nodes stay");
+    world.expect(pods("web").running(2));
+    expect_told(&world, &before, "its replacements did not become ready in time");
 }
 
 /// DI-Q5, DI-D7: a replacement that is gone before it was ready does not cost the node that it should replace, either,
@@ -223,10 +247,85 @@ fn a_replacement_that_is_refused_leaves_the_old_node_alone() {
     world.expect(pods("web").running(2));
 }
 
+/// No node claim can be created from here on.
+fn no_claims() -> ApiServerTrouble {
+    ApiServerTrouble(ApiFaults {
+        no_claims: 100,
+        ..ApiFaults::default()
+    })
+}
+
+/// A replacement that the server would create if it could: the command is given up within a minute, its nodes lose their
+/// marks and are told. The exchange is made once claims can be created again.
+#[test]
+fn a_replacement_that_cannot_be_created_leaves_the_old_node_alone() {
+    let mut world = running(53, steady(), web(2), 2);
+    let before = nodes(&world);
+    world.inject(no_claims());
+    world.patch_pool("general", generation("two"));
+    for _ in 0..5 {
+        world.run_until(marked(1), minutes(1));
+        world.run_until(marked(0), minutes(1));
+        world.run_for(seconds(1));
+        expect_told(&world, &before, "a replacement could not be created");
+    }
+    assert_eq!(nodes(&world), before);
+    world.expect(pods("web").running(2));
+    world.calm();
+    world.run_until(gone(&before), minutes(5));
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("web").running(2));
+}
+
+/// What began together with a command whose replacement cannot be created does not wait for it.
+#[test]
+fn a_replacement_that_cannot_be_created_holds_nobody_else_up() {
+    let pool = steady().budget("100%");
+    let mut world = running(54, pool, web(2).apart(), 2);
+    world.create(deployment("idle").replicas(2).asks("3 cpu, 1Gi").apart());
+    world.run_until(pods("idle").running(2), minutes(5));
+    let dear = nodes(&world);
+    world.scale("Deployment", "idle", 0);
+    world.run_until(pods("idle").none(), minutes(5));
+    world.run_for(minutes(1));
+    let used: BTreeSet<String> = {
+        let pods = world.scene().pods.all();
+        let node = |pod: &std::sync::Arc<k8s_openapi::api::core::v1::Pod>| pod.spec.as_ref()?.node_name.clone();
+        pods.iter().filter_map(node).collect()
+    };
+    let idle: BTreeSet<String> = dear.difference(&used).cloned().collect();
+    assert!(!idle.is_empty() && !used.is_empty());
+    world.inject(no_claims());
+    world.patch_pool("general", generation("two"));
+    world.run_until(gone(&idle), minutes(1));
+    world.run_for(minutes(2));
+    assert_eq!(nodes(&world), used);
+    world.calm();
+    world.run_until(gone(&used), minutes(15));
+    world.run_until(settled(), minutes(10));
+    world.expect(marked(0));
+}
+
+/// A server that fails for a moment costs a command nothing.
+#[test]
+fn a_replacement_that_is_created_at_last_takes_its_place() {
+    let mut world = running(55, steady(), web(2), 2);
+    let before = nodes(&world);
+    world.inject(no_claims());
+    world.patch_pool("general", generation("two"));
+    world.run_until(marked(1), minutes(1));
+    world.run_for(seconds(5));
+    world.calm();
+    world.run_until(gone(&before), minutes(5));
+    world.run_until(settled(), minutes(10));
+    world.expect(pods("web").running(2));
+    assert_eq!(world.told_that("DisruptionBlocked", "taken back"), BTreeSet::new());
+}
+
 /// Others who write to a node at the same moment do not keep a command from marking it.
 #[test]
 fn a_conflict_does_not_cost_a_node_its_mark() {
-    let mut world = running(50, thrifty().budget("100%"), apart(web(8)), 8);
+    let mut world = running(50, thrifty().budget("100%"), web(8).apart(), 8);
     let before = nodes(&world);
     world.inject(ApiServerTrouble(ApiFaults {
         conflict: 40,

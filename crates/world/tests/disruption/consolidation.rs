@@ -3,7 +3,7 @@
 use model::CapacityType;
 use serde_json::{Value, json};
 use world::{
-    story::{Pool, deployment, minutes, pods, pool, settled},
+    story::{HOSTNAME, Pool, deployment, minutes, pods, pool, settled},
     world::World,
 };
 
@@ -60,14 +60,6 @@ fn an_oversized_node_is_exchanged_for_a_cheaper_one() {
 #[test]
 fn no_burst_leaves_a_cluster_that_does_not_come_to_rest() {
     for seed in 30..38u64 {
-        let preferred = json!({"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{
-            "weight": 50,
-            "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}},
-        }]}});
-        let anyway = json!([{
-            "topologyKey": "topology.kubernetes.io/zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": {"matchLabels": {"app": "api"}},
-        }]);
         let policy = ["WhenEmptyOrUnderutilized", "Balanced"][usize::from(seed % 2 == 0)];
         let mut world = World::seeded(seed)
             .pool(
@@ -80,13 +72,13 @@ fn no_burst_leaves_a_cluster_that_does_not_come_to_rest() {
                 deployment("web")
                     .replicas(5)
                     .asks("1 cpu, 1Gi")
-                    .pod("affinity", preferred),
+                    .prefers("podAntiAffinity", "web", HOSTNAME),
             )
             .workload(
                 deployment("api")
                     .replicas(7)
                     .asks("2 cpu, 1Gi")
-                    .pod("topologySpreadConstraints", anyway),
+                    .spread_anyway("topology.kubernetes.io/zone"),
             )
             .workload(deployment("batch").replicas(4).asks("500m cpu, 4Gi"));
         world.run_for(minutes(6));

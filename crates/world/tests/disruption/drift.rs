@@ -6,11 +6,13 @@ use api::{
 };
 use serde_json::{Value, json};
 use world::{
-    story::{ImageWithdrawn, NewImage, deployment, minutes, pods, pool, seconds, settled, that},
+    story::{
+        CloudIsSilent, Condition, ImageWithdrawn, NewImage, deployment, minutes, pods, pool, seconds, settled, that,
+    },
     world::World,
 };
 
-use super::{apart, generation, marked, nodes, running, steady, web};
+use super::{generation, marked, nodes, running, steady, web};
 
 /// DI-Q7: a change of the pool's template makes every node drift; as many as the budget allows are replaced at a time, each
 /// by a command of its own, and the pods run on nodes of the new kind.
@@ -40,6 +42,20 @@ fn drifted_nodes_are_replaced() {
     assert!(before.is_disjoint(&nodes(&world)));
 }
 
+/// All claims carry these marks, and no others.
+fn marks(drifted: bool, consolidatable: bool) -> Condition {
+    that(
+        &format!("drifted: {drifted}, consolidatable: {consolidatable}"),
+        move |moment| {
+            let claims = moment.scene.node_claims.all();
+            let has = |claim: &NodeClaim, kind: &str| conditions::is_true(claim.conditions(), kind);
+            let as_told =
+                |claim: &NodeClaim| has(claim, "Drifted") == drifted && has(claim, "Consolidatable") == consolidatable;
+            !claims.is_empty() && claims.iter().all(|claim| as_told(claim))
+        },
+    )
+}
+
 /// DI-H15: a claim may have drifted and be consolidatable at once; both marks go when their causes do.
 #[test]
 fn a_claim_carries_both_marks_and_loses_them() {
@@ -48,22 +64,6 @@ fn a_claim_carries_both_marks_and_loses_them() {
         .workload(web(1));
     world.patch_pool("general", generation("one"));
     world.run_until(pods("web").running(1), minutes(5));
-    let marks = |drifted: bool, consolidatable: bool| {
-        that("the claim carries these marks", move |moment| {
-            let claims = moment.scene.node_claims.all();
-            let has = |claim: &api::v1::NodeClaim, kind: &str| {
-                let listed = claim.status.as_ref().and_then(|status| status.conditions.as_deref());
-                listed
-                    .unwrap_or_default()
-                    .iter()
-                    .any(|condition| condition.type_ == kind && condition.status == "True")
-            };
-            !claims.is_empty()
-                && claims
-                    .iter()
-                    .all(|claim| has(claim, "Drifted") == drifted && has(claim, "Consolidatable") == consolidatable)
-        })
-    };
     world.run_until(marks(false, true), minutes(5));
     world.patch_pool("general", generation("two"));
     world.run_until(marks(true, true), minutes(5));
@@ -98,10 +98,32 @@ fn a_drift_that_the_cloud_reports_comes_and_goes() {
     world.run_until(drifted(None), minutes(10));
 }
 
+/// A cloud that does not say whether a machine has drifted leaves that mark as it is, and does not keep the other from being
+/// right: a node that pods have just come to is not left alone.
+#[test]
+fn a_cloud_that_says_nothing_of_drift_keeps_no_other_mark() {
+    for drifted in [false, true] {
+        let pool = pool("general").instance_types(["c-4x-amd64-linux"]);
+        let mut world = running(56, pool.consolidate_after("2m").budget("0"), web(1), 1);
+        if drifted {
+            world.inject(NewImage);
+        }
+        world.run_until(marks(drifted, true), minutes(10));
+        world.inject(CloudIsSilent(1.0));
+        world.run_for(minutes(10));
+        world.expect(marks(drifted, true));
+        world.scale("Deployment", "web", 2);
+        world.run_until(marks(drifted, false), seconds(30));
+        world.run_until(pods("web").running(2), minutes(1));
+        world.run_until(marks(drifted, true), minutes(4));
+        assert_eq!(nodes(&world).len(), 1);
+    }
+}
+
 /// DI-H1: nodes with an old image are replaced, and those that come have the new one.
 #[test]
 fn a_new_image_reaches_every_node() {
-    let mut world = running(42, steady().budget("1"), apart(web(3)), 3);
+    let mut world = running(42, steady().budget("1"), web(3).apart(), 3);
     let old = nodes(&world);
     assert_eq!(old.len(), 3);
     world.inject(NewImage);

@@ -43,14 +43,6 @@ fn web(replicas: u32) -> Deployed {
     deployment("web").replicas(replicas).asks("1 cpu, 1Gi")
 }
 
-/// Each of its pods on a node of its own.
-fn apart(workload: Deployed) -> Deployed {
-    let term =
-        json!({"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": workload.name()}}});
-    let rule = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}});
-    workload.pod("affinity", rule)
-}
-
 /// A world in which all pods of this workload run.
 #[track_caller]
 fn running(seed: u64, pool: impl Created, workload: Deployed, count: usize) -> World {

@@ -127,9 +127,7 @@ fn three_pods_on_a_node(world: &mut World) {
 
 /// Three pods, each on a node of its own.
 fn three_apart() -> Deployed {
-    let term = json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "web" } } });
-    let rule = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } });
-    deployment("web").replicas(3).asks("1 cpu").pod("affinity", rule)
+    deployment("web").replicas(3).asks("1 cpu").apart()
 }
 
 fn name(world: &World) -> String {

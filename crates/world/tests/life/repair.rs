@@ -19,9 +19,7 @@ fn world_of(nodes: u32, change: impl FnOnce(Deployed) -> Deployed) -> World {
         },
         ..Settings::default()
     };
-    let term = json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "web" } } });
-    let rule = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } });
-    let web = deployment("web").replicas(nodes).asks("1 cpu").pod("affinity", rule);
+    let web = deployment("web").replicas(nodes).asks("1 cpu").apart();
     let mut world = World::new(Setup::seeded(7, karpenter_with(settings)))
         .pool(
             pool("general")

@@ -14,12 +14,7 @@ use super::{a_claim_is, claim_path, gone, node_path, only_claim, only_node, stat
 
 /// Pods that do not share a node.
 fn apart(name: &str, replicas: u32) -> world::story::Deployed {
-    let term = json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": name } } });
-    let rule = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } });
-    deployment(name)
-        .replicas(replicas)
-        .asks("1 cpu, 1Gi")
-        .pod("affinity", rule)
+    deployment(name).replicas(replicas).asks("1 cpu, 1Gi").apart()
 }
 
 /// LC-N6, LC-N15: a draining node is closed to load balancers, and `Drained` is Unknown until the last pod has gone.

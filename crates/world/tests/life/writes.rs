@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use operator::throttle::Rate;
 use provider_sim::Latency;
-use serde_json::json;
 use world::{
     story::{Deployed, deployment, minutes, nothing_runs, pods, pool, seconds, settled, that},
     tally::Tally,
@@ -48,12 +47,7 @@ fn a_life_takes_no_more_writes_than_upstreams() {
 
 /// Pods that do not share a node.
 fn apart(replicas: u32) -> Deployed {
-    let term = json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "web" } } });
-    let rule = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } });
-    deployment("web")
-        .replicas(replicas)
-        .asks("1 cpu, 1Gi")
-        .pod("affinity", rule)
+    deployment("web").replicas(replicas).asks("1 cpu, 1Gi").apart()
 }
 
 /// A world with a client of the usual rate, and machines that all take ten seconds to boot.

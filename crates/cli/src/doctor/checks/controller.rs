@@ -32,7 +32,11 @@ pub fn version(facts: &Facts) -> Vec<Finding> {
             Finding::problem(check, what).fix("upgrade the control plane, or stay with an older release")
         }
         _ => {
-            let what = format!("{} has not been tried with this release (1.26 to 1.36)", facts.version);
+            let (first, last) = (SUPPORTED.start(), SUPPORTED.end());
+            let what = format!(
+                "{} has not been tried with this release (1.{first} to 1.{last})",
+                facts.version
+            );
             Finding::warning(check, what)
         }
     }]
@@ -127,7 +131,7 @@ pub fn settings(facts: &Facts) -> Vec<Finding> {
             );
         }
         if set("CLUSTER_NAME").is_none_or(|name| name.is_empty()) && set("CLUSTER_ENDPOINT").is_none() {
-            let fix = "helm upgrade --reuse-values --set settings.clusterName=<cluster>";
+            let fix = "helm upgrade --reset-then-reuse-values --set settings.clusterName=<cluster>";
             findings.push(
                 Finding::warning(check, "CLUSTER_NAME is not set, which AWS needs")
                     .about(&about)
@@ -139,15 +143,16 @@ pub fn settings(facts: &Facts) -> Vec<Finding> {
             findings.push(Finding::warning(check, what).about(&about).fix(fix));
         }
     }
-    let maps: &[Value] = match facts.follows_older_kinds() {
-        // It says what node templates leave out.
-        true => &[],
-        false => facts.of(GLOBAL_SETTINGS),
-    };
-    for map in maps {
-        let what = "has had no effect since 0.33";
-        let fix = "karpenter convert -f reads it and prints the values of today; then delete it";
-        findings.push(Finding::warning(check, what).about(called(map)).fix(fix));
+    // Where older kinds are followed, it says what node templates leave out.
+    let follows = facts.follows_older_kinds();
+    for map in facts.of(GLOBAL_SETTINGS) {
+        let finding = match &follows {
+            Ok(true) => continue,
+            Ok(false) => Finding::warning(check, "has had no effect since 0.33")
+                .fix("karpenter convert -f reads it and prints the values of today; then delete it"),
+            Err(why) => Finding::unknown(check, format!("whether it is read is not known: {why}")),
+        };
+        findings.push(finding.about(called(map)));
     }
     or_ok(findings, check, "none that has no effect")
 }
@@ -201,7 +206,7 @@ mod tests {
         super::situation::{Situation, check},
         *,
     };
-    use crate::reader::Unread;
+    use crate::{doctor::facts::DEFINITIONS, reader::Unread};
 
     fn deployed(name: &str, wanted: i64, ready: i64, env: &[(&str, &str)]) -> Value {
         let mut variables = vec![json!({"name": "METRICS_PORT", "value": "8080"})];
@@ -298,6 +303,36 @@ mod tests {
             settings,
             with(&[]),
             "warning deployment/kube-system/karpenter: CLUSTER_NAME is not set, which AWS needs",
+        );
+    }
+
+    #[test]
+    fn global_settings_have_no_effect_unless_older_kinds_are_followed() {
+        let with = |lists_provisioners| {
+            let env = [("CLUSTER_NAME", "demo"), ("INTERRUPTION_QUEUE", "demo")];
+            let map = json!({"kind": "ConfigMap", "metadata": {"name": "karpenter-global-settings", "namespace": "kube-system"}});
+            let provisioners = json!({"metadata": {"name": "provisioners.karpenter.sh"},
+                "spec": {"versions": [{"name": "v1alpha5", "served": true}]}});
+            let situation = Situation {
+                lists_provisioners,
+                ..Situation::default()
+            };
+            situation
+                .with(DEPLOYMENTS, vec![deployed("karpenter", 1, 1, &env)])
+                .with(DEFINITIONS, vec![provisioners])
+                .with(GLOBAL_SETTINGS, vec![map])
+        };
+        check(settings, with(Ok(true)), "ok: none that has no effect");
+        check(
+            settings,
+            with(Ok(false)),
+            "warning configmap/kube-system/karpenter-global-settings: has had no effect since 0.33",
+        );
+        check(
+            settings,
+            with(Err(Unread::Forbidden("ask".to_owned()))),
+            "unknown configmap/kube-system/karpenter-global-settings: whether it is read is not known: the API server does \
+             not say whether the controller may list provisioners: not allowed: ask",
         );
     }
 

@@ -3,16 +3,21 @@
 use std::collections::BTreeSet;
 
 use api::crds::Variant;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
 use super::or_ok;
-use crate::doctor::{
-    facts::{DEFINITIONS, Facts, MUTATING, SERVICES, VALIDATING, list, text},
-    finding::Finding,
+use crate::{
+    doctor::{
+        facts::{DEFINITIONS, EC2_CLASSES, Facts, KWOK_CLASSES, MUTATING, POOLS, SERVICES, VALIDATING, list, text},
+        finding::Finding,
+    },
+    reader::Kind,
 };
 
 const CHECK: &str = "definitions";
 const UPGRADE: &str = "helm upgrade --install karpenter-crd charts/karpenter-crd (or: karpenter crds | kubectl apply --server-side --force-conflicts -f -)";
+const UPGRADE_KWOK: &str = "karpenter crds --provider kwok | kubectl apply --server-side --force-conflicts -f -";
 /// How many fields are named before the rest is counted.
 const SHOWN: usize = 3;
 /// Kinds of the releases before 0.33, and the groups that they were in.
@@ -26,10 +31,10 @@ pub fn definitions(facts: &Facts) -> Vec<Finding> {
     if let Some(why) = facts.unread(DEFINITIONS) {
         return vec![Finding::unknown(CHECK, format!("definitions cannot be read: {why}"))];
     }
-    let ours = api::crds::all(Variant::Aws);
-    let count = ours.len();
+    let wanted = wanted(facts);
+    let count = wanted.len();
     let mut findings = Vec::new();
-    for crd in ours {
+    for crd in wanted {
         let name = crd.metadata.name.clone().unwrap_or_default();
         let ours = serde_json::to_value(crd).unwrap_or_default();
         let found = facts
@@ -43,7 +48,7 @@ pub fn definitions(facts: &Facts) -> Vec<Finding> {
                     .about(&name)
                     .fix(UPGRADE),
             ),
-            None => findings.push(Finding::problem(CHECK, "is not there").about(&name).fix(UPGRADE)),
+            None => findings.push(Finding::problem(CHECK, "is not there").about(&name).fix(upgrade(&name))),
         }
     }
     or_ok(
@@ -51,6 +56,33 @@ pub fn definitions(facts: &Facts) -> Vec<Finding> {
         CHECK,
         format!("all {count} kinds are served as this build knows them"),
     )
+}
+
+/// The definitions that have to be there: with the node classes of the charts, or those of the simulated provider where only
+/// these are in use.
+fn wanted(facts: &Facts) -> Vec<CustomResourceDefinition> {
+    let class = |pool: &Value| text(pool, "/spec/template/spec/nodeClassRef/group").to_owned();
+    let named: Vec<String> = facts.of(POOLS).iter().map(class).collect();
+    let is_used = |kind: Kind| {
+        let name = format!("{}.{}", kind.plural, kind.group);
+        let mut installed = facts.of(DEFINITIONS).iter();
+        named.iter().any(|group| group == kind.group) || installed.any(|found| text(found, "/metadata/name") == name)
+    };
+    let (ec2, kwok) = (is_used(EC2_CLASSES), is_used(KWOK_CLASSES));
+    let mut wanted = api::crds::all(if kwok && !ec2 { Variant::Kwok } else { Variant::Aws });
+    if kwok && ec2 {
+        let kwoks = api::crds::all(Variant::Kwok).into_iter();
+        wanted.extend(kwoks.filter(|crd| crd.spec.group == KWOK_CLASSES.group));
+    }
+    wanted
+}
+
+/// What brings a definition, which is in the charts or for trying things out.
+fn upgrade(name: &str) -> &'static str {
+    match name.ends_with(KWOK_CLASSES.group) {
+        true => UPGRADE_KWOK,
+        false => UPGRADE,
+    }
 }
 
 /// Kinds without which nodes still come and go.
@@ -66,7 +98,7 @@ fn compare(name: &str, ours: &Value, found: &Value, facts: &Facts) -> Vec<Findin
         .find(|version_found| version_found["name"] == version && version_found["served"] == true);
     let Some(served) = served else {
         let what = format!("version {version} is not served");
-        return vec![Finding::problem(CHECK, what).about(name).fix(UPGRADE)];
+        return vec![Finding::problem(CHECK, what).about(name).fix(upgrade(name))];
     };
     let unserved: Vec<&str> = list(found, "/status/storedVersions")
         .iter()
@@ -88,7 +120,7 @@ fn compare(name: &str, ours: &Value, found: &Value, facts: &Facts) -> Vec<Findin
     let missing: Vec<&String> = wanted.difference(&known).collect();
     if !missing.is_empty() {
         let what = format!("is of an older release: it has no {}", some(&missing));
-        findings.push(Finding::problem(CHECK, what).about(name).fix(UPGRADE));
+        findings.push(Finding::problem(CHECK, what).about(name).fix(upgrade(name)));
     }
     let extra: Vec<&String> = known.difference(&wanted).collect();
     if !extra.is_empty() {
@@ -171,9 +203,14 @@ pub fn older_generation(facts: &Facts) -> Vec<Finding> {
     let check = "older-generation";
     let found = facts.of(DEFINITIONS).iter().map(|found| text(found, "/metadata/name"));
     let found: Vec<&str> = found.filter(|name| OLDER.contains(name)).collect();
-    if !found.is_empty() && facts.follows_older_kinds() {
-        let what = format!("{} are followed: legacy.enabled", found.join(", "));
-        return vec![Finding::ok(check, what)];
+    match facts.follows_older_kinds() {
+        _ if found.is_empty() => {}
+        Ok(true) => return vec![Finding::ok(check, format!("{} are followed", found.join(", ")))],
+        Ok(false) => {}
+        Err(why) => {
+            let what = format!("whether {} are followed is not known: {why}", found.join(", "));
+            return vec![Finding::unknown(check, what)];
+        }
     }
     let findings = found.iter().map(|name| {
         Finding::warning(check, "belongs to releases before 0.33; its objects have no effect without legacy.enabled")
@@ -215,10 +252,13 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        super::situation::{Situation, check},
+        super::situation::{NOW, Situation, check},
         *,
     };
-    use crate::doctor::facts::DEPLOYMENTS;
+    use crate::{
+        doctor::facts::{DEPLOYMENTS, LEASES},
+        reader::Unread,
+    };
 
     fn ours() -> Vec<Value> {
         let crds = api::crds::all(Variant::Aws);
@@ -242,6 +282,37 @@ mod tests {
             changed("", |_| ()),
             "ok: all 5 kinds are served as this build knows them",
         );
+    }
+
+    #[test]
+    fn the_node_classes_that_are_in_use_have_to_be_defined() {
+        let of = |variant| {
+            let crds = api::crds::all(variant);
+            let values = crds.iter().map(|crd| serde_json::to_value(crd).expect("JSON"));
+            values.collect::<Vec<_>>()
+        };
+        let pool = |group: &str| {
+            json!({"kind": "NodePool", "metadata": {"name": "general"},
+                "spec": {"template": {"spec": {"nodeClassRef": {"group": group}}}}})
+        };
+        let situation = |installed, groups: &[&str]| {
+            let pools = groups.iter().map(|group| pool(group)).collect();
+            Situation::default().with(DEFINITIONS, installed).with(POOLS, pools)
+        };
+        let (aws, kwok) = ("karpenter.k8s.aws", "karpenter.kwok.sh");
+        let fine = "ok: all 5 kinds are served as this build knows them";
+        let no_ec2 = "problem ec2nodeclasses.karpenter.k8s.aws: is not there";
+        check(definitions, situation(of(Variant::Kwok), &[]), fine);
+        check(definitions, situation(of(Variant::Kwok), &[kwok]), fine);
+        check(definitions, situation(of(Variant::Kwok), &[aws]), no_ec2);
+        check(definitions, situation(of(Variant::Aws), &[]), fine);
+        check(
+            definitions,
+            situation(of(Variant::Aws), &[kwok]),
+            "problem kwoknodeclasses.karpenter.kwok.sh: is not there",
+        );
+        check(definitions, situation(of(Variant::Core), &[]), no_ec2);
+        check(definitions, situation(of(Variant::Core), &["example.com"]), no_ec2);
     }
 
     #[test]
@@ -301,23 +372,65 @@ mod tests {
     }
 
     #[test]
-    fn what_older_releases_left_is_named() {
-        let crd = |name: &str| json!({"kind": "CustomResourceDefinition", "metadata": {"name": name}});
+    fn older_kinds_are_followed_where_the_controller_would() {
+        let no_effect = "warning provisioners.karpenter.sh: belongs to releases before 0.33; its objects have no effect \
+             without legacy.enabled";
+        let followed = "ok: provisioners.karpenter.sh are followed";
+        let unknown = "unknown: whether provisioners.karpenter.sh are followed is not known: ";
+        let refused = || Err(Unread::Forbidden("ask".to_owned()));
+        let served = |served: bool| {
+            json!({"kind": "CustomResourceDefinition", "metadata": {"name": "provisioners.karpenter.sh"},
+                "spec": {"versions": [{"name": "v1alpha5", "served": served}]}})
+        };
+        let of = |env: Value, lists_provisioners| {
+            let deployment = json!({"kind": "Deployment", "metadata": {"labels": {"app.kubernetes.io/name": "karpenter"}},
+                "spec": {"template": {"spec": {"containers": [{"env": env}]}}}});
+            let situation = Situation {
+                lists_provisioners,
+                ..Situation::default()
+            };
+            let situation = situation.with(DEFINITIONS, vec![served(true)]);
+            situation.with(DEPLOYMENTS, vec![deployment])
+        };
+        let set = |word: &str| json!([{"name": "LEGACY_APIS", "value": word}]);
+        for (env, lists_provisioners, expected) in [
+            (set("true"), refused(), followed),
+            (set("false"), Ok(true), no_effect),
+            (set("maybe"), Ok(true), no_effect),
+            (set("auto"), Ok(true), followed),
+            (set(""), Ok(true), followed),
+            (json!([]), Ok(true), followed),
+            (json!([]), Ok(false), no_effect),
+        ] {
+            check(older_generation, of(env, lists_provisioners), expected);
+        }
         check(
             older_generation,
-            Situation::default().with(DEFINITIONS, vec![crd("provisioners.karpenter.sh")]),
-            "warning provisioners.karpenter.sh: belongs to releases before 0.33; its objects have no effect \
-             without legacy.enabled",
+            of(set("auto"), refused()),
+            &format!(
+                "{unknown}the API server does not say whether the controller may list provisioners: not allowed: ask"
+            ),
         );
-        let followed = json!({"kind": "Deployment", "metadata": {"labels": {"app.kubernetes.io/name": "karpenter"}}, "spec":
-            {"template": {"spec": {"containers": [{"env": [{"name": "LEGACY_APIS", "value": "true"}]}]}}}});
+        let unserved = of(set("auto"), Ok(true)).with(DEFINITIONS, vec![served(false)]);
+        check(older_generation, unserved, no_effect);
+
+        let definitions = || Situation::default().with(DEFINITIONS, vec![served(true)]);
+        check(older_generation, definitions(), no_effect);
+        let lease = json!({"spec": {"holderIdentity": "a", "renewTime": NOW}});
         check(
             older_generation,
-            Situation::default()
-                .with(DEFINITIONS, vec![crd("provisioners.karpenter.sh")])
-                .with(DEPLOYMENTS, vec![followed]),
-            "ok: provisioners.karpenter.sh are followed: legacy.enabled",
+            definitions().with(LEASES, vec![lease]),
+            &format!("{unknown}the controller runs outside of the cluster"),
         );
+        check(
+            older_generation,
+            definitions().without(DEPLOYMENTS, Unread::Forbidden("no".to_owned())),
+            &format!("{unknown}deployments cannot be read: not allowed: no"),
+        );
+    }
+
+    #[test]
+    fn webhooks_that_nobody_serves_are_named() {
         let webhook =
             json!({"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "validation.webhook.karpenter.sh"}});
         check(

@@ -15,11 +15,22 @@ use crate::{
 /// The present moment of all situations.
 pub const NOW: &str = "2026-01-01T12:00:00Z";
 
-#[derive(Default)]
 pub struct Situation {
     pub objects: BTreeMap<Kind, Result<Vec<Value>, Unread>>,
     pub rights: Vec<(Right, Result<bool, Unread>)>,
     pub version: Option<&'static str>,
+    pub lists_provisioners: Result<bool, Unread>,
+}
+
+impl Default for Situation {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            rights: Vec::new(),
+            version: None,
+            lists_provisioners: Ok(false),
+        }
+    }
 }
 
 impl Situation {
@@ -38,9 +49,11 @@ impl Situation {
     pub fn facts(self) -> Facts {
         Facts {
             now: NOW.parse().expect("a moment"),
+            access: None,
             version: self.version.unwrap_or("v1.35.2").to_owned(),
             objects: self.objects,
             rights: self.rights,
+            lists_provisioners: self.lists_provisioners,
         }
     }
 }
@@ -48,7 +61,13 @@ impl Situation {
 /// What a check says about a situation, a finding to a line.
 #[track_caller]
 pub fn check(check: fn(&Facts) -> Vec<Finding>, situation: Situation, expected: &str) {
-    let findings = check(&situation.facts());
+    says(check, &situation.facts(), expected);
+}
+
+/// The same of facts.
+#[track_caller]
+pub fn says(check: fn(&Facts) -> Vec<Finding>, facts: &Facts, expected: &str) {
+    let findings = check(facts);
     let lines: Vec<String> = findings
         .iter()
         .map(|finding| {

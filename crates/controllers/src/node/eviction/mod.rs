@@ -9,7 +9,7 @@ mod notices;
 
 use std::{sync::Arc, time::Duration};
 
-use api::conditions::{self, node_claim as condition};
+use api::conditions::{self, HasConditions, node_claim as condition};
 use async_trait::async_trait;
 use jiff::SignedDuration;
 use model::Pod;
@@ -113,12 +113,7 @@ impl EvictionQueue {
         let [claim] = view.claims_of(instance)[..] else {
             return String::new();
         };
-        let listed = claim
-            .status
-            .as_ref()
-            .and_then(|status| status.conditions.as_deref())
-            .unwrap_or_default();
-        let found = conditions::find(listed, condition::DISRUPTION_REASON);
+        let found = conditions::find(claim.conditions(), condition::DISRUPTION_REASON);
         found.map_or_else(
             || "Forceful Termination".to_owned(),
             |condition| condition.reason.clone(),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use api::{
-    conditions::{self, node_claim as condition},
+    conditions::{self, HasConditions, node_claim as condition},
     labels,
     v1::NodeClaim,
 };
@@ -95,12 +95,7 @@ async fn is_gone(ctx: &Ctx, node: &Node) -> Result<bool, CloudError> {
 }
 
 fn drained(claim: &NodeClaim) -> Drained {
-    let listed = claim
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_deref())
-        .unwrap_or_default();
-    match conditions::find(listed, condition::DRAINED) {
+    match conditions::find(claim.conditions(), condition::DRAINED) {
         None => Drained::NotBegun,
         Some(found) if found.status == conditions::TRUE => Drained::Done,
         Some(found) => Drained::Since(found.last_transition_time.0),

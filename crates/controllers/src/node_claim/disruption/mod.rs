@@ -4,7 +4,7 @@
 mod consolidatable;
 mod drifted;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use api::{
     conditions::node_claim as condition,
@@ -12,16 +12,17 @@ use api::{
     v1::{NodeClaim, NodePool},
 };
 use async_trait::async_trait;
-use disruption::drift::detect::{Drift, TemplateHash, drift};
+use disruption::drift::detect::{Drift, TemplateHash, drift, is_sold};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use model::{Claim, ClaimName, NodeKey, Pool};
 use parking_lot::Mutex;
+use provider::ProviderError;
 use state::{Event, View};
 
 use self::{
     consolidatable::{Mark, decide},
-    drifted::{Known, RECHECK},
+    drifted::{Known, Memory, RECHECK},
 };
 use super::Draft;
 use crate::{
@@ -33,15 +34,14 @@ use crate::{
 
 pub struct DisruptionMarks {
     ctx: Ctx,
-    /// What the cloud has said of each claim's instance.
-    known: Mutex<BTreeMap<ClaimName, Known>>,
+    memory: Mutex<Memory>,
 }
 
 impl DisruptionMarks {
     pub fn new(ctx: &Ctx) -> Self {
         Self {
             ctx: ctx.of(Self::NAME),
-            known: Mutex::default(),
+            memory: Mutex::default(),
         }
     }
 
@@ -73,27 +73,33 @@ impl DisruptionMarks {
             version: noted.get(annotations::NODE_POOL_HASH_VERSION).map(String::as_str),
         };
         let catalog = view.snapshot.catalogs.get(&pool.name).map(|catalog| &**catalog);
-        let found = drift(facts, pool, template, catalog, &view.snapshot.vocabulary, now);
+        let vocabulary = &view.snapshot.vocabulary;
+        if catalog.is_some_and(|catalog| is_sold(facts, catalog, vocabulary)) {
+            self.memory.lock().saw_for_sale(&facts.name, now);
+        }
+        let found = drift(facts, pool, template, catalog, vocabulary, now);
+        let found =
+            found.filter(|found| *found != Drift::InstanceType || !self.memory.lock().was_for_sale(&facts.name, now));
         let (None, Some(instance)) = (&found, &facts.provider_id) else {
             return Ok(found);
         };
         let class = view.class(&claim.spec.node_class_ref);
         let class = class.and_then(|class| class.object.resource_version());
-        let remembered = self
-            .known
-            .lock()
-            .get(&facts.name)
-            .and_then(|known| known.at(now, class.as_deref()));
+        let remembered = self.memory.lock().answer(&facts.name, now, class.as_deref());
         let answer = match remembered {
             Some(answer) => answer,
             None => {
-                let asked = self.ctx.cloud.drift(instance, &facts.class).await;
-                let answer = asked.map_err(|cause| CloudError {
-                    action: "say whether an instance has drifted",
-                    cause,
-                })?;
+                let answer = match self.ctx.cloud.drift(instance, &facts.class).await {
+                    Ok(answer) => answer,
+                    // Its claim is about to go as well.
+                    Err(ProviderError::Gone { .. }) => return Ok(None),
+                    Err(cause) => {
+                        let action = "say whether an instance has drifted";
+                        return Err(CloudError { action, cause }.into());
+                    }
+                };
                 let known = Known::new(now, class, answer.clone());
-                self.known.lock().insert(facts.name.clone(), known);
+                self.memory.lock().learn(&facts.name, known);
                 answer
             }
         };
@@ -117,7 +123,7 @@ impl Reconcile for DisruptionMarks {
         };
         match event {
             Event::Claim(change) if change.new.is_some() => add((&*change.key.name).into()),
-            Event::Claim(change) => drop(self.known.lock().remove(&ClaimName::from(&*change.key.name))),
+            Event::Claim(change) => self.memory.lock().forget(&(&*change.key.name).into()),
             Event::Pool(change) => add_all(&|claim| pool_of(claim) == &*change.key.name),
             Event::Catalog(pool) => add_all(&|claim| pool_of(claim) == pool.as_str()),
             Event::Node(change) if self.ctx.knobs.old_words => {
@@ -149,7 +155,7 @@ impl Reconcile for DisruptionMarks {
             return Ok(Action::AwaitChange);
         }
         let now = self.ctx.clock.now();
-        let drift = self.drift(&view, claim, facts, (stored, pool), now).await?;
+        let drift = self.drift(&view, claim, facts, (stored, pool), now).await;
         let mark = match decide(facts, pool, now) {
             Mark::Set if self.is_kept(&view, facts) => Mark::Clear,
             mark => mark,
@@ -160,12 +166,17 @@ impl Reconcile for DisruptionMarks {
             Mark::Clear | Mark::ClearUntil(_) => draft.conditions.clear(condition::CONSOLIDATABLE),
         };
         match &drift {
-            Some(drift) => draft
-                .conditions
-                .set_true_because(condition::DRIFTED, drift.reason(), drift.reason(), now),
-            None => draft.conditions.clear(condition::DRIFTED),
+            Ok(Some(drift)) => {
+                draft
+                    .conditions
+                    .set_true_because(condition::DRIFTED, drift.reason(), drift.reason(), now)
+            }
+            Ok(None) => draft.conditions.clear(condition::DRIFTED),
+            // What is not known now is as it was; the other mark does not hang on it.
+            Err(_) => false,
         };
         draft.write(&self.ctx.writer).await?;
+        drift?;
         let wait = match mark {
             Mark::ClearUntil(wait) => wait.unsigned_abs().max(Duration::from_millis(1)),
             Mark::Set | Mark::Clear => RECHECK,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use api::{
-    conditions::{self, node_claim as condition},
+    conditions::{self, HasConditions, node_claim as condition},
     labels,
     v1::NodeClaim,
 };
@@ -41,14 +41,9 @@ pub fn unclaimed(listed: Vec<Instance>, view: &View, now: Timestamp) -> Vec<Inst
 /// A registered claim whose instance the cloud no longer has. A node that reports itself ready is believed more than
 /// the cloud's list; a claim that never registered is left to its deadline.
 fn has_lost_its_instance(claim: &NodeClaim, view: &View, alive: &BTreeSet<&ProviderId>) -> bool {
-    let listed = claim
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_deref())
-        .unwrap_or_default();
     let Some(id) = instance_of(claim) else { return false };
     let kubelet_lives = matches!(view.nodes_of(id)[..], [node] if is_ready(node));
-    conditions::is_true(listed, condition::REGISTERED)
+    conditions::is_true(claim.conditions(), condition::REGISTERED)
         && !is_deleting(claim)
         && !alive.contains(&ProviderId::from(id))
         && !kubelet_lives

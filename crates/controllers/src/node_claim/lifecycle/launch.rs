@@ -50,9 +50,11 @@ pub fn record(draft: &mut Draft, launched: Launched, now: Timestamp) {
 pub fn record_failure(draft: &mut Draft, cause: &ProviderError, now: Timestamp) {
     let reason = match cause.reason() {
         Reason::Provider(reason) => reason,
-        Reason::LaunchFailed | Reason::InsufficientCapacity | Reason::NodeClassNotReady | Reason::Unavailable => {
-            "LaunchFailed".to_owned()
-        }
+        Reason::LaunchFailed
+        | Reason::InsufficientCapacity
+        | Reason::NodeClassNotReady
+        | Reason::Gone
+        | Reason::Unavailable => "LaunchFailed".to_owned(),
     };
     let message = cut(&chain(cause).to_string(), LONGEST_MESSAGE);
     draft

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::{
-    conditions::{self, node_claim as condition},
+    conditions::{self, HasConditions, node_claim as condition},
     labels,
     v1::NodeClaim,
 };
@@ -31,11 +31,6 @@ pub struct View {
 
 pub fn observe(ctx: &Ctx, claim: &NodeClaim) -> View {
     let view = ctx.index.view();
-    let listed = claim
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_deref())
-        .unwrap_or_default();
     let instance = instance_of(claim);
     View {
         held: is_held(claim),
@@ -48,7 +43,7 @@ pub fn observe(ctx: &Ctx, claim: &NodeClaim) -> View {
         has_deadline: claim
             .annotations()
             .contains_key(labels::annotations::TERMINATION_TIMESTAMP),
-        registered: conditions::is_true(listed, condition::REGISTERED),
+        registered: conditions::is_true(claim.conditions(), condition::REGISTERED),
         nodes: instance
             .map(|id| view.nodes_of(id).into_iter().cloned().collect())
             .unwrap_or_default(),

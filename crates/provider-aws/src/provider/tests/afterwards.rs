@@ -40,7 +40,11 @@ async fn drift_is_told_in_order_and_not_guessed() {
     scene.change_class(|_| ());
     scene.aws.remove_instance(&id);
     scene.provider.instances().await.unwrap();
-    assert!(drift().await.is_err(), "an instance that is gone does not drift");
+    let gone = drift().await.unwrap_err();
+    assert!(
+        matches!(gone, ProviderError::Gone { .. }),
+        "an instance that is gone does not drift"
+    );
 }
 
 /// AW24.14.4: a reservation that ended leaves an on-demand instance, which has not drifted.

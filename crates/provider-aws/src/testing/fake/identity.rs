@@ -5,7 +5,10 @@ use async_trait::async_trait;
 use super::{FakeAws, FakeProfile};
 use crate::{
     error::AwsError,
-    ports::{ClusterInfo, Eks, Iam, Message, PriceList, PriceQuery, ProfileInfo, Shift, Sqs, Ssm, Tags, ZonalShift},
+    ports::{
+        AccessEntryInfo, ClusterInfo, Eks, Iam, Message, PriceList, PriceQuery, ProfileInfo, Shift, Sqs, Ssm, Tags,
+        ZonalShift,
+    },
 };
 
 /// How long a call waits for a message.
@@ -98,6 +101,17 @@ impl Ssm for FakeAws {
 impl Eks for FakeAws {
     async fn cluster(&self, _: &str) -> Result<ClusterInfo, AwsError> {
         Ok(self.called("DescribeCluster")?.cluster.clone())
+    }
+
+    async fn access_entries(&self, _: &str) -> Result<Vec<String>, AwsError> {
+        let state = self.called("ListAccessEntries")?;
+        Ok(state.access_entries.keys().cloned().collect())
+    }
+
+    async fn access_entry(&self, _: &str, principal: &str) -> Result<AccessEntryInfo, AwsError> {
+        let state = self.called("DescribeAccessEntry")?;
+        let entry = state.access_entries.get(principal).cloned();
+        entry.ok_or_else(|| AwsError::new("ResourceNotFoundException", principal))
     }
 }
 

@@ -15,9 +15,9 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::{
     error::AwsError,
     ports::{
-        Aws, ClusterInfo, DryLaunch, FleetAnswer, FleetError, FleetInstances, FleetOverride, FleetRequest, ImageInfo,
-        InstanceInfo, InstanceStatusInfo, InstanceTypeInfo, Message, PlacementGroupInfo, ReservationInfo,
-        SecurityGroupInfo, Shift, SpotPrice, SubnetInfo, Tags, Template, TemplateData, TypeOffering,
+        AccessEntryInfo, Aws, ClusterInfo, DryLaunch, FleetAnswer, FleetError, FleetInstances, FleetOverride,
+        FleetRequest, ImageInfo, InstanceInfo, InstanceStatusInfo, InstanceTypeInfo, Message, PlacementGroupInfo,
+        ReservationInfo, SecurityGroupInfo, Shift, SpotPrice, SubnetInfo, Tags, Template, TemplateData, TypeOffering,
     },
 };
 
@@ -41,6 +41,8 @@ pub(super) struct State {
     pub profiles: BTreeMap<String, FakeProfile>,
     pub shifts: Vec<Shift>,
     pub cluster: ClusterInfo,
+    /// By the ARN of the principal.
+    pub access_entries: BTreeMap<String, AccessEntryInfo>,
     pub types: Vec<InstanceTypeInfo>,
     pub offerings: Vec<TypeOffering>,
     pub spot_prices: Vec<SpotPrice>,
@@ -260,6 +262,10 @@ impl FakeAws {
 
     pub fn set_cluster(&self, cluster: ClusterInfo) {
         self.state().cluster = cluster;
+    }
+
+    pub fn add_access_entry(&self, principal: &str, entry: AccessEntryInfo) {
+        self.state().access_entries.insert(principal.to_owned(), entry);
     }
 
     pub fn set_statuses(&self, statuses: Vec<InstanceStatusInfo>) {

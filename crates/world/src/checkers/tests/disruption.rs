@@ -46,6 +46,22 @@ async fn budgets_limit_how_many_nodes_are_marked() {
     );
 }
 
+#[tokio::test]
+async fn budgets_that_cannot_be_read_allow_nothing() {
+    let initialized = ("Initialized", "Initialized");
+    let mut court = Court::new();
+    let mut unreadable = pool(json!({}));
+    let never = json!([{"nodes": "5", "schedule": "@never", "duration": "1h"}]);
+    unreadable["spec"]["disruption"] = json!({"consolidateAfter": "0s", "budgets": never});
+    court.put::<NodePool>(unreadable);
+    court.put::<NodeClaim>(marked("a", &[initialized]));
+    court.put::<NodeClaim>(marked("a", &[initialized, ("DisruptionReason", "Empty")]));
+    assert_eq!(
+        court.complaints(),
+        ["1 nodes of pool general are marked for disruption and 0 are down, and its budgets allow 0 of 1"]
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn nodes_that_are_down_use_budgets_up() {
     let initialized = ("Initialized", "Initialized");
