@@ -212,7 +212,8 @@ async fn the_charts_rights_suffice_none_is_spare_and_an_upgrade_disturbs_no_node
     // This release: definitions move forward, and the next process takes the lease of the last.
     cluster.shell(&INSTALL.replace("$CHARTS", "charts"));
     assert!(has_new_field());
-    let known = "ok: all 5 kinds are served as this build knows them";
+    // Those of the chart, and the node class of the simulated machines.
+    let known = "ok: all 6 kinds are served as this build knows them";
     assert_eq!(diagnosis(&cluster, "definitions"), [known]);
     let rights = diagnosis(&cluster, "rights");
     assert!(rights.len() == 1 && rights[0].starts_with("ok: all "), "{rights:#?}");
