@@ -41,12 +41,23 @@ pub(crate) struct Core {
     pub needs: Needs,
     /// Machines that may have room; worked out when they are first asked for.
     pub machines: Option<Bits>,
+    /// Where the search among them begins.
+    pub full: Full,
     /// Open launches that have no room.
     pub closed: Bits,
     /// Pools that launch nothing for it.
     pub barred: Bits,
     /// Pools whose taints it tolerates, once that is known.
     pub tolerant: Vec<Option<bool>>,
+}
+
+/// So many words of machines, from the first on, have no room. Unlike what is known of single machines this holds for those
+/// that are filled for the time being, too: until room comes back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Full {
+    pub words: usize,
+    /// How often room had come back when this was found out.
+    pub since: u64,
 }
 
 /// A class in one state of its preferences.
@@ -99,6 +110,7 @@ impl Classes {
         self.cores.push(Core {
             needs,
             machines: None,
+            full: Full::default(),
             closed: Bits::default(),
             barred: Bits::default(),
             tolerant: Vec::new(),

@@ -51,6 +51,8 @@ pub(crate) struct Greedy<'a> {
     looks: Vec<Option<Bits>>,
     /// Machines that are taken away for the time being: nothing is put there.
     pub gone: Bits,
+    /// How often machines came back, or the room on them.
+    pub(super) ebbs: u64,
     /// Nothing new is opened.
     pub closed: bool,
     /// What is done is noted here, so that it can be undone.
@@ -87,6 +89,7 @@ impl<'a> Greedy<'a> {
             taking_part: FxHashMap::default(),
             looks: Vec::new(),
             gone: Bits::default(),
+            ebbs: 0,
             closed: false,
             journal: None,
         }

@@ -165,7 +165,7 @@ impl<'a> WhatIf<'a> {
     pub fn reopen(&mut self, machines: &[NodeKey]) {
         for index in machines.iter().filter_map(|key| self.machines.get(key)) {
             self.closed.remove(*index);
-            self.greedy.gone.remove(*index);
+            self.greedy.bring_back(*index);
         }
     }
 
@@ -395,7 +395,7 @@ impl<'a> WhatIf<'a> {
         for index in machines.iter().filter_map(|key| self.machines.get(key)) {
             // Machines that were given up for good are not among those asked about.
             if !self.closed.contains(*index) {
-                self.greedy.gone.remove(*index);
+                self.greedy.bring_back(*index);
             }
         }
     }

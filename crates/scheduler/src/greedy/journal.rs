@@ -76,8 +76,15 @@ impl Greedy<'_> {
         }
     }
 
+    /// A machine that was gone takes pods again.
+    pub fn bring_back(&mut self, machine: usize) {
+        self.ebbs += 1;
+        self.gone.remove(machine);
+    }
+
     /// Takes everything back that was noted, the last first.
     pub fn undo(&mut self) {
+        self.ebbs += 1;
         let mut journal = self.journal.take();
         for step in journal.iter_mut().flat_map(|steps| steps.drain(..).rev()) {
             match step {

@@ -5,6 +5,7 @@ use model::{Requirements, taint};
 use super::{Greedy, Spot, Step, journal};
 use crate::{
     bits::{Bits, members},
+    class::Full,
     dra::{Allocation, DraRefusal, HostView},
     rules::ports_clash,
     states::Demand,
@@ -26,8 +27,16 @@ impl Greedy<'_> {
             Some(known) => known,
             None => self.suiting_machines(core),
         };
-        let found = self.first_machine(core, member, answer, &mut alive);
+        let mut full = self.problem.classes.cores[core].full;
+        if full.since != self.ebbs {
+            full = Full {
+                words: 0,
+                since: self.ebbs,
+            };
+        }
+        let found = self.first_machine(core, member, answer, &mut alive, &mut full.words);
         self.problem.classes.cores[core].machines = Some(alive);
+        self.problem.classes.cores[core].full = full;
         found
     }
 
@@ -69,24 +78,26 @@ impl Greedy<'_> {
         member: usize,
         answer: &Answer,
         alive: &mut Bits,
+        full: &mut usize,
     ) -> Option<(usize, Option<Allocation>)> {
         let stores = self.stores(core);
         let needs = &self.problem.classes.cores[core].needs;
         let machines = &self.problem.machines;
-        for word in 0..alive.words().len() {
+        for word in *full..alive.words().len() {
             let candidates = alive.word(word) & !self.gone.word(word);
-            if candidates == 0 {
-                continue;
-            }
-            let roomy = machines.free.roomy(word, &needs.amounts);
+            let roomy = match candidates {
+                0 => 0,
+                _ => candidates & machines.free.roomy(word, &needs.amounts),
+            };
             // What fills a machine for the time being does not close it for good.
             let for_now = self.journal.as_ref().map_or(0, |_| machines.visited.word(word));
             alive.subtract_word(word, candidates & !roomy & !for_now);
-            if candidates & roomy == 0 {
+            if roomy == 0 {
+                *full += usize::from(word == *full);
                 continue;
             }
             let allowed = answer.hosts.word(&self.problem.topology, word);
-            for index in members(word, candidates & roomy & allowed) {
+            for index in members(word, roomy & allowed) {
                 let machine = &machines.all[index];
                 if ports_clash(&needs.ports, &machine.ports) {
                     if self.journal.is_none() || machine.pods.is_empty() {
