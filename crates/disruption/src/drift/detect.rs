@@ -186,7 +186,7 @@ mod tests {
         )
     }
 
-    /// DI-H10, DI-H11, DI-H4.
+    /// DI-H10, DI-H11.
     #[test]
     fn another_hash_of_the_same_version_is_a_drift() {
         let hashed = |hash, version| TemplateHash { hash, version };

@@ -76,26 +76,48 @@ fn a_claim_carries_both_marks_and_loses_them() {
     world.run_until(marks(false, false), minutes(5));
 }
 
+/// Why all claims have drifted; `None` where they carry no mark.
+fn drifted(reason: Option<&'static str>) -> Condition {
+    that(&format!("the claim has drifted: {reason:?}"), move |moment| {
+        let claims = moment.scene.node_claims.all();
+        let found = |claim: &NodeClaim| {
+            let found = conditions::find(claim.conditions(), "Drifted");
+            found.map(|found| (found.status.clone(), found.reason.clone()))
+        };
+        let asked = reason.map(|reason| ("True".to_owned(), reason.to_owned()));
+        !claims.is_empty() && claims.iter().all(|claim| found(claim) == asked)
+    })
+}
+
 /// DI-H1: what the cloud says of a machine is a mark on its claim for as long as it says so.
 #[test]
 fn a_drift_that_the_cloud_reports_comes_and_goes() {
     let mut world = running(41, steady().budget("0"), web(1), 1);
-    let drifted = |reason: Option<&'static str>| {
-        that(&format!("the claim has drifted: {reason:?}"), move |moment| {
-            let claims = moment.scene.node_claims.all();
-            let found = |claim: &NodeClaim| {
-                let found = conditions::find(claim.conditions(), "Drifted");
-                found.map(|found| (found.status.clone(), found.reason.clone()))
-            };
-            let asked = reason.map(|reason| ("True".to_owned(), reason.to_owned()));
-            !claims.is_empty() && claims.iter().all(|claim| found(claim) == asked)
-        })
-    };
     world.expect(drifted(None));
     world.inject(NewImage);
     world.run_until(drifted(Some("ImageDrift")), minutes(10));
     world.inject(ImageWithdrawn);
     world.run_until(drifted(None), minutes(10));
+}
+
+/// DI-H4: where a machine is neither what its pool asks for nor what the cloud would launch today, the pool's reason is told.
+#[test]
+fn a_drift_from_the_pool_is_told_before_one_that_the_cloud_reports() {
+    let mut world = World::seeded(58).pool(steady().budget("0")).workload(web(1));
+    world.patch_pool("general", generation("one"));
+    world.run_until(pods("web").running(1), minutes(5));
+    world.inject(NewImage);
+    world.run_until(drifted(Some("ImageDrift")), minutes(10));
+    world.patch_pool("general", generation("two"));
+    world.run_until(drifted(Some("NodePoolDrifted")), minutes(5));
+    world.patch_pool("general", generation("one"));
+    world.run_until(drifted(Some("ImageDrift")), minutes(10));
+    let elsewhere = json!([{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["nowhere"]}]);
+    world.patch_pool(
+        "general",
+        json!({"spec": {"template": {"spec": {"requirements": elsewhere}}}}),
+    );
+    world.run_until(drifted(Some("RequirementsDrifted")), minutes(5));
 }
 
 /// A cloud that does not say whether a machine has drifted leaves that mark as it is, and does not keep the other from being
