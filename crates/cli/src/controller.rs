@@ -127,7 +127,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// The allocator asks for huge pages, and then a few bytes keep two megabytes: what a busy minute has touched would never be
-/// given back. In upstream's performance suite that is 220 MB against 70 MB, for the same processor time.
+/// given back. In the basic spec of upstream's performance suite that is 220 MB against 70 MB, for the same processor time.
 #[cfg(target_os = "linux")]
 fn keep_pages_small() {
     if let Err(cause) = rustix::thread::disable_transparent_huge_pages(true) {
