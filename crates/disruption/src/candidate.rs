@@ -47,11 +47,6 @@ impl Candidate {
         self.disruption_cost <= 1.0
     }
 
-    pub fn has_drifted(&self) -> bool {
-        let claim = self.node.claim.as_ref();
-        claim.is_some_and(|claim| claim.drifted.is_some())
-    }
-
     /// Dollars saved for each unit of disruption.
     pub fn savings_ratio(&self) -> f64 {
         self.price / self.disruption_cost
@@ -101,7 +96,7 @@ pub fn candidates(
             Ok(pool) => {
                 let mut candidate = candidate(snapshot, prices, node, pool);
                 // Of a node that goes gracefully no pod refuses to leave.
-                if class == Class::Eventual && candidate.has_drifted() {
+                if class == Class::Eventual && node.has_drifted() {
                     let pods = snapshot.pods_of(node).filter(|pod| pod.is_reschedulable());
                     let leaving = pods.filter(|pod| guards.let_move(pod, now));
                     candidate.moving = leaving.map(|pod| pod.key.clone()).collect();

@@ -69,6 +69,7 @@ pub(crate) fn decide(scene: Scene<'_>, candidates: &[Candidate], ledger: &mut Le
     let reason = Method::Emptiness.reason();
     let mut going = Vec::new();
     let mut moves: Vec<Placement> = Vec::new();
+    let mut receiving: BTreeSet<NodeKey> = BTreeSet::new();
     for candidate in likely_to_stay(chosen).into_iter().rev() {
         let pool = &candidate.pool.name;
         if ledger.left(pool, reason) == 0 {
@@ -77,7 +78,7 @@ pub(crate) fn decide(scene: Scene<'_>, candidates: &[Candidate], ledger: &mut Le
             continue;
         }
         if let Some(cluster) = cluster.as_mut().filter(|_| !candidate.pods.is_empty()) {
-            let receives = moves.iter().any(|placement| placement.node == *candidate.key());
+            let receives = receiving.contains(candidate.key());
             if receives || (!cluster.remembers() && !moves.is_empty()) {
                 let why = if receives { Why::Receives } else { Why::Devices };
                 emptied.stays.push(stay(candidate, why));
@@ -87,6 +88,7 @@ pub(crate) fn decide(scene: Scene<'_>, candidates: &[Candidate], ledger: &mut Le
                 emptied.in_use.insert(candidate.key().clone());
                 continue;
             };
+            receiving.extend(moved.iter().map(|placement| placement.node.clone()));
             moves.extend(moved);
         }
         ledger.take(pool, reason);

@@ -113,13 +113,12 @@ fn drifted(
 ) -> BTreeSet<NodeKey> {
     let placements = pass.commands.iter().flat_map(|command| &command.placements);
     let receiving: BTreeSet<NodeKey> = placements.map(|placement| placement.node.clone()).collect();
-    let any = |node: &model::StateNode| node.claim.as_ref().is_some_and(|claim| claim.drifted.is_some());
-    if !scene.snapshot.nodes.values().any(|node| any(node)) {
+    if !scene.snapshot.nodes.values().any(|node| node.has_drifted()) {
         pass.eligible.extend([(Method::StaticDrift, 0), (Method::Drift, 0)]);
         return receiving;
     }
     for key in &receiving {
-        if scene.snapshot.nodes.get(key).is_some_and(|node| any(node)) {
+        if scene.snapshot.nodes.get(key).is_some_and(|node| node.has_drifted()) {
             stays.insert(key.clone(), Why::Receives);
         }
     }

@@ -129,6 +129,11 @@ impl StateNode {
         }
     }
 
+    /// No longer what its pool or its class asks for.
+    pub fn has_drifted(&self) -> bool {
+        self.claim.as_ref().is_some_and(|claim| claim.drifted.is_some())
+    }
+
     /// On its way out, by whoever's hand.
     pub fn is_leaving(&self) -> bool {
         self.marked_for_deletion

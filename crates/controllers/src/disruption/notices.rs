@@ -7,9 +7,7 @@ use disruption::{Command, Ledger, Method, Pass, Rejection, Stay, Why, balanced};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use model::{
-    NodeKey, Pod, PoolName, StateNode, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy,
-};
+use model::{NodeKey, Pod, PoolName, budget::DisruptionReason, pod::DoNotDisrupt, pool::ConsolidationPolicy};
 use state::View;
 use tracing::{debug, error};
 
@@ -90,12 +88,8 @@ pub fn found(ctx: &Ctx, view: &View, pass: &Pass) {
 }
 
 fn staying(ctx: &Ctx, view: &View, stay: &Stay) {
-    let drifted = |machine: &StateNode| machine.claim.as_ref().is_some_and(|claim| claim.drifted.is_some());
-    let drifted = view
-        .snapshot
-        .nodes
-        .get(&stay.node)
-        .is_some_and(|machine| drifted(machine));
+    let machine = view.snapshot.nodes.get(&stay.node);
+    let drifted = machine.is_some_and(|machine| machine.has_drifted());
     let message = stay.why.to_string();
     if matches!(stay.why, Why::Blocked(_)) || (drifted && stay.why.blocks_drift()) {
         mention(ctx, view, &stay.node, |about| {

@@ -25,7 +25,7 @@ use crate::{
 pub(crate) fn in_order(candidates: &[Candidate], of: impl Fn(&Pool) -> bool) -> Vec<&Candidate> {
     let mut drifted: Vec<&Candidate> = candidates
         .iter()
-        .filter(|candidate| of(&candidate.pool) && candidate.has_drifted())
+        .filter(|candidate| of(&candidate.pool) && candidate.node.has_drifted())
         .collect();
     drifted.sort_by_key(|candidate| {
         let since = candidate.node.claim.as_ref().and_then(|claim| claim.drifted_at);
